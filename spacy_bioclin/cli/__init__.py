@@ -1,33 +1,45 @@
 """The `bioclin` command: one thin file per subcommand."""
 
+import functools
 import importlib
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import typer
+
+from ..errors import BioclinError
 
 app = typer.Typer(
     name="bioclin",
     help="Clinical text in Spanish and English: convert, train, evaluate, package.",
     no_args_is_help=True,
     add_completion=False,
-    pretty_exceptions_show_locals=False,
+    pretty_exceptions_show_locals=False,  # locals hold note text
 )
 
-# command → module with a function `main`; imported here so that `--help` is complete.
+# Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
 COMMANDS = ("convert", "init_encoder", "evaluate", "annotate", "package", "check_package")
+
+
+def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
+    """A user's mistake ends with one message on stderr and exit status 1."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except BioclinError as error:
+            typer.secho(f"bioclin: {error}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(1) from None
+
+    return run
+
 
 for _name in COMMANDS:
     _module = importlib.import_module(f".{_name}", __name__)
-    app.command(_name.replace("_", "-"))(_module.main)
+    app.command(_name.replace("_", "-"))(without_traceback(_module.main))
 
-
-def fail(message: str) -> typer.Exit:
-    """Print a user's mistake on stderr and return the exit to raise: `raise fail("…")`."""
-    typer.secho(f"bioclin: {message}", fg=typer.colors.RED, err=True)
-    return typer.Exit(1)
-
-
-__all__ = ["app", "fail"]
 
 if __name__ == "__main__":
     sys.exit(app())

@@ -1,0 +1,5 @@
+"""Placeholder, replaced in the next commits."""
+
+
+def main() -> None:
+    raise SystemExit("not written yet")
