@@ -1,0 +1,224 @@
+"""Strict and relaxed span scores on character offsets, and the scorer for training.
+
+The spans of a document are a set: a span that is annotated or predicted twice with the same offsets
+and label counts once, as in the shared tasks' own scripts.
+
+strict: offsets and label are equal.
+relaxed: labels are equal and the spans share at least one character. Each span is matched at most
+once, so splitting a mention in two earns one match and one false positive. Of all such matchings
+the largest counts, hence the figures depend on no order and are never below the strict ones.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import BioclinError
+from ..types import GOLD_KEY, CharSpan
+
+
+class Counts(NamedTuple):
+    """True positives, false positives and false negatives; 0/0 is 0."""
+
+    tp: int
+    fp: int
+    fn: int
+
+    @property
+    def precision(self) -> float:
+        return self.tp / max(self.tp + self.fp, 1)
+
+    @property
+    def recall(self) -> float:
+        return self.tp / max(self.tp + self.fn, 1)
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.tp / max(2 * self.tp + self.fp + self.fn, 1)
+
+    def prf(self) -> dict[str, float]:
+        return {"p": self.precision, "r": self.recall, "f": self.f1}
+
+    @staticmethod
+    def total(counts: Iterable["Counts"]) -> "Counts":
+        """RETURNS (Counts): The sum, column by column."""
+        return Counts(*(sum(column) for column in zip((0, 0, 0), *counts, strict=True)))
+
+
+class SpanScores(NamedTuple):
+    """Scores of a corpus.
+
+    per_doc (list[Counts]): All labels together, in the order of the documents.
+    per_label (dict[str, Counts]): Sorted by label; labels of either side.
+    """
+
+    per_doc: list[Counts]
+    per_label: dict[str, Counts]
+
+    @property
+    def micro(self) -> Counts:
+        return Counts.total(self.per_doc)
+
+    @property
+    def macro(self) -> dict[str, float]:
+        """RETURNS (dict[str, float]): Mean of p, r and f over the labels that the reference holds.
+        A label that is only predicted has no recall: it lowers the micro precision, not this."""
+        present = [counts.prf() for counts in self.per_label.values() if counts.tp + counts.fn]
+        return {key: sum(prf[key] for prf in present) / max(len(present), 1) for key in "prf"}
+
+
+# How many of the reference and the predicted spans of one label in one document match.
+Match = Callable[[set[CharSpan], set[CharSpan]], int]
+
+
+def strict_match(reference: set[CharSpan], predicted: set[CharSpan]) -> int:
+    """RETURNS (int): Number of spans with equal offsets."""
+    return len(reference & predicted)
+
+
+def relaxed_match(reference: set[CharSpan], predicted: set[CharSpan]) -> int:
+    """RETURNS (int): Size of the largest one-to-one matching of overlapping spans.
+
+    Greedy by end. All partners of the span that ends first cover its last character; of these the
+    one that ends first overlaps with nothing that the others miss, so taking it costs nothing.
+    """
+    waiting: tuple[list[CharSpan], list[CharSpan]] = ([], [])  # per side, sorted by end
+    for side, spans in enumerate((reference, predicted)):
+        waiting[side].extend(sorted(spans, key=lambda span: (span[1], span[0])))
+    matched = 0
+    while all(waiting):
+        side = int(waiting[1][0][1] < waiting[0][0][1])
+        start, end, _ = waiting[side].pop(0)
+        others = waiting[1 - side]
+        # The other side's spans all end at or after `end`: overlap means to start before it.
+        partner = next((i for i, other in enumerate(others) if other[0] < end), None)
+        if partner is not None and start < end:
+            matched += 1
+            del others[partner]
+    return matched
+
+
+def score_spans(
+    docs: Iterable[tuple[Collection[CharSpan], Collection[CharSpan]]],
+    match: Match = strict_match,
+) -> SpanScores:
+    """Score documents, each given as (reference spans, predicted spans).
+
+    docs (Iterable[tuple]): Character offsets of the whole, untouched text.
+    match (Match): `strict_match` or `relaxed_match`.
+    RETURNS (SpanScores): Counts per document and per label.
+    """
+    per_doc = []
+    per_label: dict[str, Counts] = {}
+    for reference, predicted in docs:
+        of_label = _by_label(reference), _by_label(predicted)
+        counts = {}
+        for label in of_label[0].keys() | of_label[1].keys():
+            gold, system = of_label[0][label], of_label[1][label]
+            tp = match(gold, system)
+            counts[label] = Counts(tp, len(system) - tp, len(gold) - tp)
+        per_doc.append(Counts.total(counts.values()))
+        for label, count in counts.items():
+            per_label[label] = Counts.total((per_label.get(label, Counts(0, 0, 0)), count))
+    return SpanScores(per_doc, dict(sorted(per_label.items())))
+
+
+def _by_label(spans: Collection[CharSpan]) -> dict[str, set[CharSpan]]:
+    of_label: dict[str, set[CharSpan]] = defaultdict(set)
+    for span in spans:
+        of_label[span[2]].add(span)
+    return of_label
+
+
+def reference_spans(doc: Doc, spans_key: str | None) -> set[CharSpan] | None:
+    """The gold spans of a Doc: as they stand in the corpus file where the Doc remembers them.
+
+    doc (Doc): A gold Doc.
+    spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
+    RETURNS (set[CharSpan] | None): None if the Doc is not annotated for this layer.
+    """
+    layers = doc.user_data.get(GOLD_KEY, {}).get("layers", {})
+    layer = layers.get("ents" if spans_key is None else spans_key)
+    if layer is not None:
+        return {(start, end, label) for start, end, label, *_ in layer}
+    if spans_key is None:
+        return doc_spans(doc, None) if doc.has_annotation("ENT_IOB") else None
+    return doc_spans(doc, spans_key) if spans_key in doc.spans else None
+
+
+def doc_spans(doc: Doc, spans_key: str | None) -> set[CharSpan]:
+    """RETURNS (set[CharSpan]): Character offsets of `doc.ents` (None) or of `doc.spans[key]`."""
+    spans = doc.ents if spans_key is None else doc.spans.get(spans_key, ())
+    return {(span.start_char, span.end_char, span.label_) for span in spans}
+
+
+def span_pairs(
+    examples: Iterable[Example], spans_key: str | None
+) -> Iterator[tuple[Example, set[CharSpan], set[CharSpan]]]:
+    """Offsets of every Example whose reference is annotated for the layer.
+
+    Where only a part of `doc.ents` is annotated (tokens with ENT_IOB 0), a prediction that touches
+    an unannotated token is left out, unless the reference holds exactly that span.
+    examples (Iterable[Example]): Not changed.
+    spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
+    YIELDS (tuple): The Example, its reference spans, its predicted spans.
+    RAISES (BioclinError): If the predicted Doc has another text than the reference.
+    """
+    for index, eg in enumerate(examples):
+        reference = reference_spans(eg.reference, spans_key)
+        if reference is None:
+            continue
+        if eg.predicted.text != eg.reference.text:
+            raise BioclinError(
+                f"Cannot score document {index} (counted from 0): predicted and reference Doc hold"
+                " different texts, so their character offsets do not compare. Make the predicted"
+                " Doc with nlp.make_doc(reference.text)."
+            )
+        predicted = doc_spans(eg.predicted, spans_key)
+        if spans_key is None:
+            blanks = _unannotated(eg.reference)
+            predicted = {
+                span
+                for span in predicted
+                if span in reference or not any(s < span[1] and span[0] < e for s, e in blanks)
+            }
+        yield eg, reference, predicted
+
+
+def _unannotated(doc: Doc) -> list[tuple[int, int]]:
+    """RETURNS (list): Offsets of the tokens without ENT_IOB; [] if all or none are annotated."""
+    blanks = [(token.idx, token.idx + len(token)) for token in doc if not token.ent_iob]
+    return blanks if len(blanks) < len(doc) else []
+
+
+def span_score(
+    examples: Iterable[Example], *, spans_key: str | None, **kwargs: Any
+) -> dict[str, Any]:
+    """Strict scores under spaCy's keys.
+
+    examples (Iterable[Example]): Not changed.
+    spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
+    RETURNS (dict[str, Any]): `ents_p`, `ents_r`, `ents_f`, `ents_per_type`, or `spans_{key}_p` …;
+        each is None where no reference is annotated for the layer.
+    """
+    prefix = "ents" if spans_key is None else f"spans_{spans_key}"
+    pairs = [(gold, system) for _, gold, system in span_pairs(examples, spans_key)]
+    if not pairs:
+        return dict.fromkeys(f"{prefix}_{key}" for key in ("p", "r", "f", "per_type"))
+    scores = score_spans(pairs)
+    per_type = {label: counts.prf() for label, counts in scores.per_label.items()}
+    micro = {f"{prefix}_{key}": value for key, value in scores.micro.prf().items()}
+    return {**micro, f"{prefix}_per_type": per_type}
+
+
+def make_span_scorer(spans_key: str | None = None) -> Callable[..., dict[str, Any]]:
+    """Registered as `spacy-bioclin.span_scorer.v1`.
+
+    spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
+    RETURNS (Callable): `span_score` for that layer; it can be pickled.
+    """
+    return partial(span_score, spans_key=spans_key)
