@@ -1,0 +1,197 @@
+"""brat standoff: NAME.txt with the text, NAME.ann with one annotation a line.
+
+Format: https://brat.nlplab.org/standoff.html
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import BioclinError
+from ..types import (
+    AnnotatedText,
+    Annotation,
+    Fragment,
+    NoteAnnotation,
+    OtherAnnotation,
+    RelationAnnotation,
+    SpanAnnotation,
+)
+from .files import OnError, raise_error, read_text, write_text
+
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# The last group of each is what stands between the annotation and the newline.
+SPAN = re.compile(r"(T\S*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*?)(\r?)")
+RELATION = re.compile(r"(R\S*)\t(\S+)((?: [^\s:]+:\S+)+)(\s*)")
+NOTE = re.compile(r"(#\S*)\t(\S+) (\S+)\t(.*?)(\r?)")
+# An annotator's note made of words that all hold a digit gives terminology ids: "54115009",
+# "8000/6", "CHEBI:15377". "check" does not, nor does "<null>", PharmaCoNER's "no code".
+CONCEPT_IDS = re.compile(r"\s*\S*\d\S*(?:\s+\S*\d\S*)*\s*")
+SHAPES = {
+    "T": "T1<TAB>Label start end<TAB>text",
+    "R": "R1<TAB>Label Arg1:T1 Arg2:T2",
+    "#": "#1<TAB>AnnotatorNotes T1<TAB>note",
+}
+
+
+def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, ...]:
+    """Read the content of an .ann file.
+
+    Whatever stands between an annotation and the next one, if it is not a single newline (CRLF,
+    blank lines, trailing blanks, a last line without newline), follows it as
+    `OtherAnnotation(id="", raw=...)`: `format_ann` then gives back the same bytes.
+
+    ann (str): The content.
+    text_length (int): Length of the annotated text in code points.
+    source (str): Name of the file, for error messages.
+    RETURNS (tuple[Annotation, ...]): The annotations, in file order.
+    RAISES (BioclinError): A T, R or # line is malformed, or an offset is past the end of the text.
+    """
+    annotations: list[Annotation] = []
+    gap = ""  # what stands between the last annotation and here
+    for number, line in enumerate(LINE.findall(ann), start=1):
+        content = line.rstrip("\n")
+        if not content.strip():
+            gap += line
+            continue
+        if gap != ("\n" if annotations else ""):
+            annotations.append(OtherAnnotation("", gap))
+        annotation, tail = _parse_line(content, text_length, f"{source}, line {number}")
+        annotations.append(annotation)
+        gap = tail + line[len(content) :]
+    if gap != ("\n" if annotations else ""):
+        annotations.append(OtherAnnotation("", gap))
+    return _with_concept_ids(annotations)
+
+
+def format_ann(annotations: Iterable[Annotation]) -> str:
+    """Write annotations as the content of an .ann file; the inverse of `parse_ann`.
+
+    Concept ids that no note of the document states get an AnnotatorNotes line of their own.
+
+    annotations (Iterable[Annotation]): The annotations, in the order of their lines.
+    RETURNS (str): The content.
+    """
+    annotations = _with_notes(tuple(annotations))
+    parts: list[str] = []
+    for annotation, following in zip(annotations, (*annotations[1:], None), strict=False):
+        parts.append(_format_line(annotation))
+        if not _is_gap(annotation) and not _is_gap(following):
+            parts.append("\n")
+    return "".join(parts)
+
+
+def read_brat_file(txt: Path, ann: Path | None = None) -> AnnotatedText:
+    """Read one document.
+
+    txt (Path): The text.
+    ann (Path | None): Its annotations; None for a text without any.
+    RETURNS (AnnotatedText): The document; its id is the file name without suffix.
+    RAISES (BioclinError): A file is missing, not UTF-8 or malformed; it names file and line.
+    """
+    text = read_text(txt)
+    if ann is None:
+        return AnnotatedText(txt.stem, text, (), str(txt))
+    annotations = parse_ann(read_text(ann), text_length=len(text), source=str(ann))
+    return AnnotatedText(txt.stem, text, annotations, str(ann))
+
+
+def read_brat(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
+    """Read the document that an .ann or a .txt file belongs to; both files have to be there."""
+    try:
+        return [read_brat_file(path.with_suffix(".txt"), path.with_suffix(".ann"))]
+    except BioclinError as error:
+        on_error(path.name, error)
+        return []
+
+
+def write_brat(annotated: AnnotatedText, folder: Path) -> Path:
+    """Write ID.txt and ID.ann into a folder.
+
+    annotated (AnnotatedText): The document.
+    folder (Path): An existing folder.
+    RETURNS (Path): The .ann file.
+    """
+    write_text(folder / f"{annotated.id}.txt", annotated.text)
+    ann = folder / f"{annotated.id}.ann"
+    write_text(ann, format_ann(annotated.annotations))
+    return ann
+
+
+def _parse_line(line: str, text_length: int, where: str) -> tuple[Annotation, str]:
+    """Parse one line into its annotation and the blanks at its end."""
+    if line[0] == "T" and (match := SPAN.fullmatch(line)):
+        fragments = tuple(_fragment(pair, text_length, where) for pair in match[3].split(";"))
+        return SpanAnnotation(match[1], match[2], fragments, match[4]), match[5]
+    if line[0] == "R" and (match := RELATION.fullmatch(line)):
+        args = [arg.split(":", 1) for arg in match[3].split()]
+        return RelationAnnotation(match[1], match[2], tuple((r, t) for r, t in args)), match[4]
+    if line[0] == "#" and (match := NOTE.fullmatch(line)):
+        return NoteAnnotation(match[1], match[2], match[3], match[4]), match[5]
+    if line[0] in SHAPES:
+        raise BioclinError(f"{where}: malformed {line[0]} line, expected {SHAPES[line[0]]}")
+    tail = "\r" if line.endswith("\r") else ""
+    raw = line.removesuffix("\r")
+    return OtherAnnotation(raw.split("\t", 1)[0], raw), tail
+
+
+def _fragment(pair: str, text_length: int, where: str) -> Fragment:
+    start, end = map(int, pair.split())
+    if end > text_length:
+        raise BioclinError(
+            f"{where}: offset {end} is past the end of the text ({text_length} characters); "
+            "was the text changed, or its line ends, after it was annotated?"
+        )
+    if start > end:
+        raise BioclinError(f"{where}: start {start} is behind end {end}")
+    return start, end
+
+
+def _format_line(annotation: Annotation) -> str:
+    if isinstance(annotation, SpanAnnotation):
+        offsets = ";".join(f"{start} {end}" for start, end in annotation.fragments)
+        return f"{annotation.id}\t{annotation.label} {offsets}\t{annotation.surface}"
+    if isinstance(annotation, RelationAnnotation):
+        args = " ".join(f"{role}:{target}" for role, target in annotation.args)
+        return f"{annotation.id}\t{annotation.label} {args}"
+    if isinstance(annotation, NoteAnnotation):
+        return f"{annotation.id}\t{annotation.kind} {annotation.target}\t{annotation.text}"
+    return annotation.raw
+
+
+def _is_gap(annotation: Annotation | None) -> bool:
+    return isinstance(annotation, OtherAnnotation) and not annotation.id
+
+
+def _concept_ids(note: NoteAnnotation) -> tuple[str, ...]:
+    is_code = note.kind == "AnnotatorNotes" and CONCEPT_IDS.fullmatch(note.text)
+    return tuple(note.text.split()) if is_code else ()
+
+
+def _with_concept_ids(annotations: list[Annotation]) -> tuple[Annotation, ...]:
+    """Copy the terminology ids that stand in notes to the spans that they are about."""
+    found: dict[str, tuple[str, ...]] = {}
+    for note in annotations:
+        if isinstance(note, NoteAnnotation):
+            found[note.target] = found.get(note.target, ()) + _concept_ids(note)
+    return tuple(
+        annotation._replace(concept_ids=found.get(annotation.id, ()))
+        if isinstance(annotation, SpanAnnotation)
+        else annotation
+        for annotation in annotations
+    )
+
+
+def _with_notes(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
+    """Append a note for each span with concept ids (of another format) that no note states."""
+    notes = [note for note in annotations if isinstance(note, NoteAnnotation)]
+    noted = {note.target for note in notes if _concept_ids(note)}
+    numbers = (int(note.id[1:]) for note in notes if note.id[1:].isdigit())
+    number = max(numbers, default=0)
+    added: list[Annotation] = []
+    for span in annotations:
+        if isinstance(span, SpanAnnotation) and span.concept_ids and span.id not in noted:
+            number += 1
+            text = " ".join(span.concept_ids)
+            added.append(NoteAnnotation(f"#{number}", "AnnotatorNotes", span.id, text))
+    return (*annotations, *added)

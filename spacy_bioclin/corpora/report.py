@@ -1,0 +1,91 @@
+"""What became of the annotations of a corpus: nothing is lost without being counted."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from ..errors import BioclinError
+
+# What can happen to a span, and, last, to a document. A span can be counted under several.
+KINDS = {
+    "snapped": "a boundary inside a token, moved outwards to the token's edge",
+    "nested": "inside a longer span of its layer, or labelled twice; kept in doc.spans",
+    "crossing": "partly overlaps an earlier span of its layer; kept in doc.spans",
+    "duplicate": "same offsets and label as an earlier span; kept in doc.spans",
+    "not_in_ents": "not in the flat doc.ents because a longer span is; kept in doc.spans",
+    "discontinuous": "several fragments, replaced by the span that covers them",
+    "wrong_offset": "the text at the offsets is not the text in the file; offsets kept",
+    "empty": "covers no character of a token: lost",
+    "skipped": "documents that could not be read",
+}
+MAX_LOST = 0.001  # share of spans; DESIGN.md "Nothing lost"
+MAX_WRONG = 0.01  # more than this, and the text is not the one that was annotated
+
+
+class LossReport:
+    """Counts of what happened to spans, with the names of the files, never with their text.
+
+    docs, read, kept (int): Documents converted; spans in their files; spans in the Docs.
+    files (dict[str, Counter[str]]): For each of `KINDS`, how often in which file.
+    """
+
+    def __init__(self) -> None:
+        self.docs = 0
+        self.read = 0
+        self.kept = 0
+        self.files: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+
+    @property
+    def lost(self) -> int:
+        return self.read - self.kept
+
+    def add(self, kind: str, file: str, n: int = 1) -> None:
+        """Count `n` spans (documents for "skipped") of a file under one of `KINDS`."""
+        if n:
+            self.files[kind][file] += n
+
+    def count(self, kind: str) -> int:
+        return sum(self.files[kind].values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): Counts, and file names per count, ready for JSON."""
+        counts = {"docs": self.docs, "read": self.read, "kept": self.kept, "lost": self.lost}
+        counts.update({kind: self.count(kind) for kind in KINDS})
+        files = {kind: dict(sorted(names.items())) for kind, names in self.files.items() if names}
+        return {**counts, "files": files}
+
+    def write(self, path: Path) -> None:
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        path.write_text(text + "\n", encoding="utf-8")
+
+    def to_table(self) -> Table:
+        """RETURNS (Table): One row per count, for the terminal."""
+        table = Table("", "count", "files", "meaning", title="Loss report")
+        table.add_row("docs", f"{self.docs:,}", "", "documents converted")
+        table.add_row("read", f"{self.read:,}", "", "spans in the files")
+        table.add_row("kept", f"{self.kept:,}", "", "spans in the Docs")
+        table.add_row("lost", f"{self.lost:,}", "", "spans in no Doc")
+        for kind, meaning in KINDS.items():
+            if names := self.files[kind]:
+                few = ", ".join(sorted(names)[:2]) + (", …" if len(names) > 2 else "")
+                table.add_row(kind, f"{self.count(kind):,}", f"{len(names):,}: {few}", meaning)
+        return table
+
+    def check(self) -> None:
+        """RAISES (BioclinError): More spans are lost or have wrong offsets than training on this
+        corpus should bear."""
+        if self.lost > MAX_LOST * self.read:
+            raise BioclinError(
+                f"{self.lost} of {self.read} spans are lost (limit {MAX_LOST:.1%}); the loss "
+                "report names the files; repair them, or convert with --allow-loss"
+            )
+        wrong = self.count("wrong_offset")
+        if wrong > MAX_WRONG * self.read:
+            raise BioclinError(
+                f"{wrong} of {self.read} spans do not cover the text that their file states "
+                f"(limit {MAX_WRONG:.0%}); check that the texts are the annotated ones, with the "
+                "same line ends and byte-order marks, or convert with --allow-loss"
+            )
