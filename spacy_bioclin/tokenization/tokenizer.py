@@ -1,0 +1,32 @@
+"""`spacy-bioclin.Tokenizer.v1`: spaCy's own Tokenizer with a clinical pattern."""
+
+import re
+from collections.abc import Callable
+
+from spacy.language import Language
+from spacy.tokenizer import Tokenizer
+
+from ..errors import BioclinError
+from .patterns import token_pattern
+from .rules import RULES
+
+
+def make_tokenizer() -> Callable[[Language], Tokenizer]:
+    """Make the clinical tokenizer of the pipeline's language.
+
+    It is spaCy's Tokenizer (cache, serialization, `explain`), given the whole token pattern as its
+    infix: the matches cover the text, so no prefix, suffix or special case is needed.
+
+    RETURNS (Callable[[Language], Tokenizer]): Takes the pipeline, gives its tokenizer.
+    RAISES (BioclinError): If there are no rules for the pipeline's language.
+    """
+
+    def create_tokenizer(nlp: Language) -> Tokenizer:
+        if nlp.lang not in RULES:
+            raise BioclinError(
+                f"spacy-bioclin.Tokenizer.v1 has no rules for language '{nlp.lang}'. Set [nlp] lang"
+                f" to one of {', '.join(sorted(RULES))}, or use spacy.Tokenizer.v1 as tokenizer."
+            )
+        return Tokenizer(nlp.vocab, infix_finditer=re.compile(token_pattern(nlp.lang)).finditer)
+
+    return create_tokenizer
