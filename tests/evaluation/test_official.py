@@ -179,7 +179,7 @@ def test_cantemist_coding_by_hand():
     valid = ["8000/1", "8000/3", "8000/6", "8070/3h"]
     reference = {"a": ["8000/6", "8070/3H"], "b": ["8000/3"], "c": ["8000/1"]}
     predicted = {
-        # Ranked by name: 8000/1 wrong, 8000/6 right, 8070/3h right; repeats and 9999/9 do not count.
+        # By name: 8000/1 wrong, 8000/6 right, 8070/3h right; repeats and 9999/9 do not count.
         "a": ["9999/9", "8070/3h", "8000/1", "8070/3H", "8000/6"],
         "b": ["8000/1"],  # 0
         "c": ["9999/9"],  # no valid code: not in the mean
