@@ -15,7 +15,7 @@ def raise_error(name: str, error: BioclinError) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Read UTF-8 with nothing changed: byte-order mark, CR and tabs stay, because offsets count them.
+    """Read UTF-8 with nothing changed: byte-order mark, CR and tabs stay, for offsets count them.
 
     path (Path): The file.
     RETURNS (str): Its text.

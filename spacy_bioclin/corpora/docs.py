@@ -1,0 +1,264 @@
+"""The one place where annotations become gold Docs, and Docs become annotations again."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
+
+from ..errors import BioclinError
+from ..types import (
+    GOLD_KEY,
+    AnnotatedText,
+    Annotation,
+    CharSpan,
+    NoteAnnotation,
+    OtherAnnotation,
+    RelationAnnotation,
+    SpanAnnotation,
+)
+from .report import LossReport
+
+# Label -> name of the layer that it belongs to; "*" stands for every label not named.
+# The layer "ents" is doc.ents (flat) and doc.spans["ents"] (all of it), any other layer L is
+# doc.spans[L]: {"*": "phi"} puts everything in doc.spans["phi"] and leaves doc.ents missing.
+Layers = Mapping[str, str]
+ALL_ENTS: Layers = {"*": "ents"}
+
+# Key in `doc.user_data` with the annotations as the file has them: what a Doc cannot hold
+# (fragments, relations, notes, the order of lines) survives brat -> Doc -> brat here.
+SOURCE_KEY = "bioclin_source"
+KINDS = {
+    "span": SpanAnnotation,
+    "relation": RelationAnnotation,
+    "note": NoteAnnotation,
+    "other": OtherAnnotation,
+}
+
+
+class GoldSpan(NamedTuple):
+    """A span of a layer: offsets in characters as the file has them (fragments are covered from
+    the first to the last), and the tokens that hold it, end exclusive, None if there are none."""
+
+    id: str
+    start: int
+    end: int
+    label: str
+    kb_id: str
+    tokens: tuple[int, int] | None
+
+
+def make_gold_doc(
+    nlp: Language,
+    annotated: AnnotatedText,
+    *,
+    layers: Layers = ALL_ENTS,
+    task: str = "",
+    report: LossReport | None = None,
+) -> Doc:
+    """Make the gold Doc of a document.
+
+    A layer that the task annotates is complete: what is in no span of it is "O" in doc.ents, and
+    doc.spans has its key even if it is empty. Of the layers that it does not annotate there is no
+    trace: no key in doc.spans, and doc.ents missing on every token (ENT_IOB 0).
+
+    nlp (Language): Tokenizes; its components run too (sentences).
+    annotated (AnnotatedText): The document.
+    layers (Layers): Label -> layer, see `ALL_ENTS`.
+    task (str): Name of the task that the document was annotated for.
+    report (LossReport | None): Counts what happens to the spans.
+    RETURNS (Doc): The gold Doc, with the offsets of the file under `GOLD_KEY` in its user_data.
+    """
+    report = LossReport() if report is None else report
+    doc = nlp(annotated.text)
+    by_layer: dict[str, list[GoldSpan]] = {name: [] for name in layers.values()}
+    for layer, span in _gold_spans(doc, annotated, layers):
+        by_layer.setdefault(layer, []).append(span)
+    name = Path(annotated.source).name or annotated.id
+    for layer, spans in by_layer.items():
+        not_in_ents = _fill_layer(doc, layer, spans)
+        _count(doc, spans, not_in_ents, name, report)
+    _count_fragments(annotated, name, report)
+    report.docs += 1
+    doc.user_data[GOLD_KEY] = {
+        "id": annotated.id,
+        "task": task,
+        "layers": {
+            layer: [[span.start, span.end, span.label, span.kb_id] for span in spans]
+            for layer, spans in by_layer.items()
+        },
+    }
+    doc.user_data[SOURCE_KEY] = _pack(annotated.annotations)
+    return doc
+
+
+def snap(starts: list[int], ends: list[int], start: int, end: int) -> tuple[int, int] | None:
+    """Find the tokens that a span of characters touches.
+
+    starts, ends (list[int]): Character offsets of the tokens.
+    start, end (int): Character offsets of the span, end exclusive.
+    RETURNS (tuple[int, int] | None): First token and the one behind the last, or None if the span
+        touches no token.
+    """
+    first, behind = bisect_right(ends, start), bisect_left(starts, end)
+    return (first, behind) if first < behind and start < end else None
+
+
+def doc_to_annotated(doc: Doc, *, id: str) -> AnnotatedText:
+    """Turn a Doc into annotations.
+
+    A gold Doc gives back the annotations of its file. If its spans are no longer those of the
+    file (a pipeline has run over it), or if it never had a file, doc.ents and doc.spans count.
+
+    doc (Doc): A gold or predicted Doc.
+    id (str): Identifier for a Doc that does not know its own.
+    RETURNS (AnnotatedText): Text and annotations.
+    """
+    gold = doc.user_data.get(GOLD_KEY)
+    if gold:
+        id = gold["id"]
+        if SOURCE_KEY in doc.user_data and _is_untouched(doc):
+            return AnnotatedText(id, doc.text, _unpack(doc.user_data[SOURCE_KEY]))
+    groups = (*doc.spans.values(), doc.ents)
+    found = {(s.start_char, s.end_char, s.label_): s for group in groups for s in group}
+    annotations = [
+        SpanAnnotation(
+            f"T{number}",
+            label,
+            ((start, end),),
+            " ".join(doc.text[start:end].split()),
+            tuple(filter(None, found[start, end, label].kb_id_.split("|"))),
+        )
+        for number, (start, end, label) in enumerate(sorted(found), start=1)
+    ]
+    return AnnotatedText(id, doc.text, tuple(annotations))
+
+
+def spans_of(annotated: AnnotatedText) -> list[SpanAnnotation]:
+    """RETURNS (list[SpanAnnotation]): The spans of a document, in file order."""
+    return [a for a in annotated.annotations if isinstance(a, SpanAnnotation)]
+
+
+def _gold_spans(
+    doc: Doc, annotated: AnnotatedText, layers: Layers
+) -> Iterator[tuple[str, GoldSpan]]:
+    """YIELDS (tuple[str, GoldSpan]): Layer and span, in file order."""
+    edges = _token_edges(doc)
+    for span in spans_of(annotated):
+        layer = layers.get(span.label) or layers.get("*")
+        if layer is None:
+            raise BioclinError(
+                f"{annotated.source or annotated.id}: no layer is set for label {span.label!r}; "
+                f"set one for it, or for all other labels ('*'); set are {', '.join(layers)}"
+            )
+        start = min(start for start, _ in span.fragments)
+        end = max(end for _, end in span.fragments)
+        tokens = _align(doc, edges, start, end)
+        yield layer, GoldSpan(span.id, start, end, span.label, "|".join(span.concept_ids), tokens)
+
+
+def _token_edges(doc: Doc) -> tuple[list[int], list[int]]:
+    return [token.idx for token in doc], [token.idx + len(token) for token in doc]
+
+
+def _align(
+    doc: Doc, edges: tuple[list[int], list[int]], start: int, end: int
+) -> tuple[int, int] | None:
+    """The tokens of a span, less blank ones at its ends: spaCy's NER cannot learn those."""
+    tokens = snap(*edges, start, end)
+    while tokens and doc[tokens[0]].is_space:
+        tokens = (tokens[0] + 1, tokens[1]) if tokens[0] + 1 < tokens[1] else None
+    while tokens and doc[tokens[1] - 1].is_space:
+        tokens = (tokens[0], tokens[1] - 1)
+    return tokens
+
+
+def _fill_layer(doc: Doc, layer: str, gold: list[GoldSpan]) -> int:
+    """Write a layer into the Doc and return how many of its spans doc.ents cannot hold."""
+    spans = [
+        Span(doc, *span.tokens, label=span.label, kb_id=span.kb_id, span_id=span.id)
+        for span in gold
+        if span.tokens
+    ]
+    doc.spans[layer] = spans
+    if layer != "ents":
+        return 0
+    flat = filter_spans(spans)  # the longest wins, then the earliest, then the first in the file
+    doc.set_ents(flat, default="outside")
+    return len(spans) - len(flat)
+
+
+def _count(doc: Doc, gold: list[GoldSpan], not_in_ents: int, name: str, report: LossReport) -> None:
+    """Add the spans of one layer of one document to the report."""
+    held = [(span, span.tokens) for span in gold if span.tokens]
+    report.read += len(gold)
+    report.kept += len(held)
+    report.add("empty", name, len(gold) - len(held))
+    report.add("not_in_ents", name, not_in_ents)
+    for span, (first, behind) in held:
+        edges = doc[first].idx, doc[behind - 1].idx + len(doc[behind - 1])
+        report.add("snapped", name, edges != (span.start, span.end))
+    for kind in overlaps([(span.start, span.end, span.label) for span in gold]):
+        report.add(kind, name)
+
+
+def overlaps(spans: list[CharSpan]) -> list[str]:
+    """Say how the spans of a layer overlap.
+
+    spans (list[CharSpan]): Start, end and label of each.
+    RETURNS (list[str]): One entry for each span that is a "duplicate" of another (same offsets and
+        label), "nested" in another (or has its offsets and another label), or else is "crossing"
+        one that starts before it.
+    """
+    kinds: list[str] = []
+    open_spans: list[CharSpan] = []
+    for start, end, label in sorted(spans, key=lambda span: (span[0], -span[1], span[2])):
+        open_spans = [span for span in open_spans if span[1] > start]
+        if (start, end, label) in open_spans:
+            kinds.append("duplicate")
+        elif any(span[1] >= end for span in open_spans):
+            kinds.append("nested")
+        elif open_spans:
+            kinds.append("crossing")
+        open_spans.append((start, end, label))
+    return kinds
+
+
+def _count_fragments(annotated: AnnotatedText, name: str, report: LossReport) -> None:
+    for span in spans_of(annotated):
+        report.add("discontinuous", name, len(span.fragments) > 1)
+        covered = " ".join(annotated.text[start:end] for start, end in span.fragments)
+        # brat writes a line break within a span as a blank
+        differs = bool(span.surface) and covered.split() != span.surface.split()
+        report.add("wrong_offset", name, differs)
+
+
+def _is_untouched(doc: Doc) -> bool:
+    """Whether the spans of a gold Doc are still those of its file."""
+    layers = doc.user_data[GOLD_KEY]["layers"]
+    if set(doc.spans) != set(layers) or ("ents" not in layers and doc.ents):
+        return False
+    edges = _token_edges(doc)
+    for layer, items in layers.items():
+        aligned = ((_align(doc, edges, item[0], item[1]), item[2]) for item in items)
+        expected = [(*tokens, label) for tokens, label in aligned if tokens]
+        if expected != [(span.start, span.end, span.label_) for span in doc.spans[layer]]:
+            return False
+    return "ents" not in layers or list(doc.ents) == filter_spans(doc.spans["ents"])
+
+
+def _pack(annotations: Iterable[Annotation]) -> list[list[Any]]:
+    """Annotations as plain lists, for msgpack."""
+    names = {kind: name for name, kind in KINDS.items()}
+    return [[names[type(annotation)], *annotation] for annotation in annotations]
+
+
+def _unpack(packed: Iterable[Iterable[Any]]) -> tuple[Annotation, ...]:
+    return tuple(KINDS[name](*map(_as_tuple, fields)) for name, *fields in packed)
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, (list, tuple)) else value

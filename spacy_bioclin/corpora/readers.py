@@ -1,0 +1,137 @@
+"""Corpora of Examples for training and evaluation."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from spacy.attrs import SENT_START
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..errors import BioclinError
+from ..types import GOLD_KEY
+from .docbin import read_docs
+
+
+def make_corpus(
+    path: Path | None, *, max_tokens: int = 0
+) -> Callable[[Language], Iterable[Example]]:
+    """Make a corpus reader (registered as `spacy-bioclin.Corpus.v1`).
+
+    path (Path | None): A .spacy file or a folder of them, as `bioclin convert` writes them.
+    max_tokens (int): For training: cut Docs at sentence ends into parts of at most so many tokens.
+        0, for evaluation: leave them whole.
+    RETURNS (Callable[[Language], Iterable[Example]]): The reader.
+    RAISES (BioclinError): No path is set, or max_tokens is negative.
+    """
+    if path is None:
+        raise BioclinError(
+            "spacy-bioclin.Corpus.v1: no path is set; give --paths.train and --paths.dev, or write "
+            "them in [paths] of the config"
+        )
+    if max_tokens < 0:
+        raise BioclinError(f"spacy-bioclin.Corpus.v1: max_tokens is {max_tokens}, want 0 or more")
+    return partial(read_examples, path=Path(path), max_tokens=max_tokens)
+
+
+def read_examples(nlp: Language, *, path: Path, max_tokens: int) -> Iterator[Example]:
+    """YIELDS (Example): The Docs of a corpus, cut into parts, beside Docs without annotation."""
+    for doc in read_docs(path, nlp.vocab):
+        for reference in cut_doc(doc, max_tokens):
+            yield Example(_make_predicted(nlp, reference), reference)
+
+
+def _make_predicted(nlp: Language, reference: Doc) -> Doc:
+    """Tokenize the text anew; sentence starts, which are no secret, come from the reference."""
+    predicted = nlp.make_doc(reference.text)
+    same_tokens = len(predicted) == len(reference) and all(
+        ours.idx == theirs.idx for ours, theirs in zip(predicted, reference, strict=True)
+    )
+    if len(reference) and same_tokens and reference.has_annotation("SENT_START"):
+        starts: Any = reference.to_array([SENT_START]).reshape(-1, 1)
+        predicted.from_array([SENT_START], starts)
+    return predicted
+
+
+def cut_doc(doc: Doc, max_tokens: int) -> list[Doc]:
+    """Cut a gold Doc into parts, at sentence ends where it can be, and never within a span.
+
+    doc (Doc): The gold Doc.
+    max_tokens (int): Greatest length of a part; only a longer annotated span makes a longer part.
+        0 leaves the Doc whole.
+    RETURNS (list[Doc]): The parts; their texts together are the text of the Doc.
+    """
+    if not max_tokens or len(doc) <= max_tokens:
+        return [doc]
+    spans = [*doc.ents, *(span for group in doc.spans.values() for span in group)]
+    inside = {i for span in spans for i in range(span.start + 1, span.end)}
+    edges = [i for i in range(1, len(doc)) if i not in inside]
+    starts = _sentence_starts(doc)
+    cuts = [0, *cut_points(len(doc), edges, [i for i in edges if i in starts], max_tokens)]
+    slices = [doc[a:b] for a, b in zip(cuts, [*cuts[1:], len(doc)], strict=True)]
+    return [_slice_to_doc(doc, part) for part in slices]
+
+
+def cut_points(n_tokens: int, edges: list[int], sentences: list[int], max_tokens: int) -> list[int]:
+    """Choose where to cut: each part ends at the last sentence end within reach, else at the last
+    token edge within reach, else at the next edge.
+
+    n_tokens (int): Length of the text.
+    edges (list[int]): Tokens before which a cut is allowed, sorted.
+    sentences (list[int]): Those of them that start a sentence.
+    max_tokens (int): Greatest length of a part.
+    RETURNS (list[int]): The first token of each part but the first.
+    """
+    cuts: list[int] = []
+    start = 0
+    while n_tokens - start > max_tokens:
+        for candidates in (sentences, edges):
+            i = bisect_right(candidates, start + max_tokens)
+            if i and candidates[i - 1] > start:
+                start = candidates[i - 1]
+                break
+        else:
+            i = bisect_right(edges, start + max_tokens)
+            if i == len(edges):
+                break
+            start = edges[i]
+        cuts.append(start)
+    return cuts
+
+
+def _sentence_starts(doc: Doc) -> set[int]:
+    if doc.has_annotation("SENT_START"):
+        return {token.i for token in doc if token.is_sent_start}
+    return {token.i + 1 for token in doc if "\n" in token.text}
+
+
+def _slice_to_doc(doc: Doc, part: Span) -> Doc:
+    """`Span.as_doc`, with what it loses: doc.spans, the gold offsets, the first sentence start."""
+    result = part.as_doc()
+    for key, group in doc.spans.items():
+        result.spans[key] = [
+            Span(
+                result,
+                span.start - part.start,
+                span.end - part.start,
+                label=span.label,
+                kb_id=span.kb_id,
+                span_id=span.id,
+            )
+            for span in group
+            if part.start <= span.start < part.end
+        ]
+    if doc.has_annotation("SENT_START"):
+        result[0].is_sent_start = True
+    if gold := doc.user_data.get(GOLD_KEY):
+        begin = part.start_char if part.start else 0
+        end = doc[part.end].idx if part.end < len(doc) else len(doc.text) + 1
+        layers = {
+            layer: [[s - begin, e - begin, *rest] for s, e, *rest in items if begin <= s < end]
+            for layer, items in gold["layers"].items()
+        }
+        result.user_data[GOLD_KEY] = {**gold, "layers": layers}
+    return result
