@@ -132,7 +132,7 @@ def _parse_line(line: str, text_length: int, where: str) -> tuple[Annotation, st
         raise BioclinError(f"{where}: malformed {line[0]} line, expected {SHAPES[line[0]]}")
     tail = "\r" if line.endswith("\r") else ""
     raw = line.removesuffix("\r")
-    return OtherAnnotation(raw.split("\t", 1)[0], raw), tail
+    return OtherAnnotation(raw.split()[0], raw), tail
 
 
 def _fragment(pair: str, text_length: int, where: str) -> Fragment:

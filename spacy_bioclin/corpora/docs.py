@@ -186,7 +186,7 @@ def _fill_layer(doc: Doc, layer: str, gold: list[GoldSpan]) -> int:
     doc.spans[layer] = spans
     if layer != "ents":
         return 0
-    flat = filter_spans(spans)  # the longest wins, then the earliest, then the first in the file
+    flat = filter_spans(spans)  # most tokens win, then the earliest, then file order
     doc.set_ents(flat, default="outside")
     return len(spans) - len(flat)
 

@@ -1,0 +1,172 @@
+"""brat standoff, byte for byte both ways."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from spacy_bioclin.corpora.brat import format_ann, parse_ann, read_brat, read_brat_file, write_brat
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.types import (
+    AnnotatedText,
+    NoteAnnotation,
+    OtherAnnotation,
+    RelationAnnotation,
+    SpanAnnotation,
+)
+
+ANN = (
+    "T3\tFARMACO 4 9\tácido\n"
+    "#1\tAnnotatorNotes T3\tCHEBI:37527\n"
+    "T1\tSCOPE 0 3;10 12\tuno de\n"
+    "#2\tAnnotatorNotes T1\t<null>\n"
+    "R1\tScope Arg1:T1 Arg2:T3\n"
+    "E1\tEvent:T1 Theme:T3\n"
+    "A1\tNegated T1\n"
+    "*\tEquiv T1 T3\n"
+)
+
+
+def test_every_kind_of_line() -> None:
+    annotations = parse_ann(ANN, text_length=20, source="a.ann")
+    assert annotations == (
+        SpanAnnotation("T3", "FARMACO", ((4, 9),), "ácido", ("CHEBI:37527",)),
+        NoteAnnotation("#1", "AnnotatorNotes", "T3", "CHEBI:37527"),
+        SpanAnnotation("T1", "SCOPE", ((0, 3), (10, 12)), "uno de"),
+        NoteAnnotation("#2", "AnnotatorNotes", "T1", "<null>"),
+        RelationAnnotation("R1", "Scope", (("Arg1", "T1"), ("Arg2", "T3"))),
+        OtherAnnotation("E1", "E1\tEvent:T1 Theme:T3"),
+        OtherAnnotation("A1", "A1\tNegated T1"),
+        OtherAnnotation("*", "*\tEquiv T1 T3"),
+    )
+
+
+@pytest.mark.parametrize(
+    "ann",
+    [
+        ANN,
+        ANN.replace("\n", "\r\n"),
+        ANN.rstrip("\n"),
+        ANN.replace("\n", "\n\n"),
+        "\n" + ANN + "\r\n \n",
+        ANN.replace("Arg2:T3", "Arg2:T3\t"),
+        "T1\tX 0 3\ta\tb\n",
+        "T1\tX 0 3\ta  \n",
+        "T1\tX 0 0\t\n",
+        "T1\tX 0 3\ta\u2028\x0b\x85b\n",
+        "unknown line\n\tanother \n",
+        "",
+        "\n",
+        "\r\n\n",
+    ],
+)
+def test_same_bytes(ann: str) -> None:
+    assert format_ann(parse_ann(ann, text_length=20, source="a.ann")) == ann
+
+
+def test_crlf_is_no_part_of_an_annotation() -> None:
+    span, _ = parse_ann("T1\tX 0 3\tuno\r\n", text_length=3, source="a.ann")
+    assert span == SpanAnnotation("T1", "X", ((0, 3),), "uno")
+
+
+@pytest.mark.parametrize(
+    "note, ids",
+    [
+        ("54115009", ("54115009",)),
+        ("8000/6/H", ("8000/6/H",)),
+        ("C0000001  C0000002", ("C0000001", "C0000002")),
+        ("<null>", ()),
+        ("check", ()),
+        ("seen in 2 notes", ()),
+        ("", ()),
+    ],
+)
+def test_concept_ids_come_from_notes(note: str, ids: tuple[str, ...]) -> None:
+    ann = f"T1\tX 0 3\tuno\n#1\tAnnotatorNotes T1\t{note}\n"
+    span, _ = parse_ann(ann, text_length=3, source="a.ann")
+    assert isinstance(span, SpanAnnotation) and span.concept_ids == ids
+
+
+def test_concept_ids_of_other_formats_become_notes() -> None:
+    spans = [
+        SpanAnnotation("T1", "X", ((0, 1),), "a", ("D1", "D2")),
+        NoteAnnotation("#4", "AnnotatorNotes", "T1", "check"),
+        SpanAnnotation("T2", "X", ((1, 2),), "b"),
+    ]
+    assert format_ann(spans).splitlines()[-1] == "#5\tAnnotatorNotes T1\tD1 D2"
+    assert format_ann(spans[1:]).count("#") == 1
+
+
+def test_files_with_bom_crlf_and_tabs(tmp_path: Path) -> None:
+    text = "\ufeffUno\r\n\tdós 😀 e\u0301\r\n"
+    ann = f"T1\tX 1 4\t{text[1:4]}\nT2\tX 7 10\t{text[7:10]}\nT3\tX 11 12\t😀\n"
+    (tmp_path / "a.b.txt").write_bytes(text.encode())
+    (tmp_path / "a.b.ann").write_bytes(ann.encode())
+    (read,) = read_brat(tmp_path / "a.b.txt")
+    assert (read.id, read.text) == ("a.b", text)
+    spans = [a for a in read.annotations if isinstance(a, SpanAnnotation)]
+    assert [text[s:e] for span in spans for s, e in span.fragments] == ["Uno", "dós", "😀"]
+    (tmp_path / "out").mkdir()
+    assert write_brat(read, tmp_path / "out") == tmp_path / "out" / "a.b.ann"
+    for name in ("a.b.txt", "a.b.ann"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / name).read_bytes()
+    assert read_brat_file(tmp_path / "a.b.txt") == AnnotatedText(
+        "a.b", text, (), str(tmp_path / "a.b.txt")
+    )
+
+
+@pytest.mark.parametrize(
+    "ann, message",
+    [
+        ("T1\tX 0 3\tuno\nT2\t0 3\tuno\n", "line 2: malformed T line, expected T1<TAB>Label"),
+        ("T1\tX 0 3\n", "line 1: malformed T line"),
+        ("T1 X 0 3 uno\n", "line 1: malformed T line"),
+        ("\n\nT1\tX 0 99\tuno\n", r"line 3: offset 99 is past the end of the text \(20 char"),
+        ("T1\tX 3 0\tuno\n", "line 1: start 3 is behind end 0"),
+        ("R1\tX\n", "line 1: malformed R line, expected R1"),
+        ("#1\tAnnotatorNotes\n", "line 1: malformed # line"),
+    ],
+)
+def test_malformed_lines_are_errors_without_text(ann: str, message: str) -> None:
+    with pytest.raises(BioclinError, match=f"a.ann, {message}") as caught:
+        parse_ann(ann, text_length=20, source="a.ann")
+    assert "uno" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "lone.ann").write_text("")
+    (tmp_path / "alone.txt").write_text("Uno")
+    (tmp_path / "latin.txt").write_bytes("Uno\ndós\n".encode("latin-1"))
+    (tmp_path / "latin.ann").write_text("")
+    for name, message in (
+        ("lone.ann", "lone.txt: cannot be read"),
+        ("alone.txt", "alone.ann: cannot be read"),
+        ("latin.txt", r"latin.txt, line 2: not UTF-8 \(byte 5\)"),
+    ):
+        with pytest.raises(BioclinError, match=message):
+            read_brat(tmp_path / name)
+        skipped = Counter[str]()
+        assert read_brat(tmp_path / name, lambda file, _, seen=skipped: seen.update([file])) == []
+        assert skipped == {name: 1}
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(
+    "corpus, n_files",
+    [
+        ("meddocan", 1000),
+        ("pharmaconer", 1000),
+        ("cantemist", 1301),
+        ("nubes", 615),
+        ("ehealthkd-2021", 8),
+        ("jnlpba/standoff", 2404),
+        ("quaero/corpus", 2536),
+    ],
+)
+def test_real_corpora_byte_for_byte(data_dir: Path, corpus: str, n_files: int) -> None:
+    files = sorted((data_dir / corpus).rglob("*.ann"))
+    assert len(files) == n_files
+    for ann in files:
+        (read,) = read_brat(ann)
+        assert read.text.encode() == ann.with_suffix(".txt").read_bytes(), ann
+        assert format_ann(read.annotations).encode() == ann.read_bytes(), ann

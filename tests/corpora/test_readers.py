@@ -1,0 +1,169 @@
+"""Docs on disk and the Examples made of them."""
+
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.attrs import ENT_IOB
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+
+from spacy_bioclin.corpora.docbin import read_docs, write_docs
+from spacy_bioclin.corpora.docs import make_gold_doc
+from spacy_bioclin.corpora.readers import cut_doc, cut_points, make_corpus
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.types import GOLD_KEY, AnnotatedText, SpanAnnotation
+
+
+@pytest.fixture
+def nlp() -> Language:
+    return spacy.blank("es")
+
+
+def make_doc(nlp: Language, text: str, *surfaces: str, layer: str = "ents") -> Doc:
+    spans = (
+        SpanAnnotation(f"T{i}", "X", ((text.index(s), text.index(s) + len(s)),), s, (f"K{i}",))
+        for i, s in enumerate(surfaces, start=1)
+    )
+    return make_gold_doc(nlp, AnnotatedText("note", text, tuple(spans)), layers={"*": layer})
+
+
+@pytest.mark.parametrize(
+    "n_tokens, edges, sentences, max_tokens, cuts",
+    [
+        (5, [1, 2, 3, 4], [2], 5, []),
+        (6, [1, 2, 3, 4, 5], [2, 4], 5, [4]),  # the last sentence end within reach
+        (10, list(range(1, 10)), [1, 9], 4, [1, 5, 9]),  # a long sentence is cut at tokens
+        (10, [1, 2, 8, 9], [2], 4, [2, 8]),  # a span longer than a part stays whole
+        (6, [], [], 4, []),
+        (9, list(range(1, 9)), [4, 8], 4, [4, 8]),
+    ],
+)
+def test_cut_points(
+    n_tokens: int, edges: list[int], sentences: list[int], max_tokens: int, cuts: list[int]
+) -> None:
+    assert cut_points(n_tokens, edges, sentences, max_tokens) == cuts
+
+
+@pytest.mark.parametrize("layer", ["ents", "phi"])
+@pytest.mark.parametrize("max_tokens", [1, 2, 3, 4, 7, 100])
+@pytest.mark.parametrize("with_sentences", [True, False])
+def test_parts_keep_every_character_span_and_offset(
+    nlp: Language, layer: str, max_tokens: int, with_sentences: bool
+) -> None:
+    text = "Uno dos tres.\nCuatro, cinco  seis\nSiete ocho nueve diez. Once"
+    doc = make_doc(nlp, text, "dos", "cinco  seis", "ocho nueve diez", "nueve", layer=layer)
+    if with_sentences:
+        for token in doc:
+            token.is_sent_start = token.i == 0 or token.nbor(-1).text in ".\n"
+    parts = cut_doc(doc, max_tokens)
+    assert "".join(part.text for part in parts) == text
+    longest = max(len(span) for span in doc.spans[layer])
+    assert max(map(len, parts)) <= max(max_tokens, longest)
+    for attribute in ("orth_", "ent_iob", "ent_type_", "ent_kb_id_", "is_sent_start"):
+        expected = [getattr(token, attribute) for token in doc]
+        found = [getattr(token, attribute) for part in parts for token in part]
+        if attribute == "is_sent_start" and with_sentences:  # a part starts a sentence
+            first = [token.i == 0 for part in parts for token in part]
+            expected = [a or b for a, b in zip(expected, first, strict=True)]
+        assert found == expected, attribute
+    spans = [span for part in parts for span in part.spans[layer]]
+    assert [(s.text, s.label_, s.kb_id_, s.id_) for s in spans] == [
+        (s.text, s.label_, s.kb_id_, s.id_) for s in doc.spans[layer]
+    ]
+    surfaces = [
+        part.text[start:end]
+        for part in parts
+        for start, end, *_ in part.user_data[GOLD_KEY]["layers"][layer]
+    ]
+    assert surfaces == ["dos", "cinco  seis", "ocho nueve diez", "nueve"]
+
+
+def test_parts_end_at_sentence_ends(nlp: Language) -> None:
+    doc = make_doc(nlp, "Uno dos.\nTres cuatro.\nCinco seis siete ocho.\n")
+    assert [part.text for part in cut_doc(doc, 8)] == [
+        "Uno dos.\nTres cuatro.\n", "Cinco seis siete ocho.\n",
+    ]  # fmt: skip
+
+
+def test_examples(nlp: Language, tmp_path: Path) -> None:
+    doc = make_doc(nlp, "Tos. Fiebre alta. Disnea", "Fiebre alta")
+    for token in doc:
+        token.is_sent_start = token.i in (0, 2, 5)
+    write_docs([doc, make_doc(nlp, "")], tmp_path / "train.spacy")
+    for max_tokens, texts in ((0, ["Tos. Fiebre alta. Disnea", ""]),
+                              (5, ["Tos. Fiebre alta. ", "Disnea", ""])):  # fmt: skip
+        examples = list(make_corpus(tmp_path / "train.spacy", max_tokens=max_tokens)(nlp))
+        assert [eg.reference.text for eg in examples] == texts
+        assert [eg.predicted.text for eg in examples] == texts
+        assert not any(eg.predicted.ents or eg.predicted.spans for eg in examples)
+        assert [sent.text for sent in examples[0].predicted.sents][:2] == ["Tos.", "Fiebre alta."]
+
+
+def test_no_sentence_starts_are_copied_between_different_tokens(tmp_path: Path) -> None:
+    nlp = spacy.blank("es")
+    doc = Doc(nlp.vocab, words=["Tos.", "Fiebre"], sent_starts=[True, True])
+    write_docs([doc], tmp_path / "train.spacy")
+    (example,) = make_corpus(tmp_path / "train.spacy")(nlp)
+    assert len(example.predicted) == 3 and not example.predicted.has_annotation("SENT_START")
+
+
+def test_missing_ents_survive_disk_and_cutting(nlp: Language, tmp_path: Path) -> None:
+    docs = [make_doc(nlp, "Uno dos tres cuatro", "dos", layer=layer) for layer in ("ents", "phi")]
+    write_docs(docs, tmp_path / "x.spacy")
+    ents, phi = (cut_doc(doc, 2) for doc in read_docs(tmp_path / "x.spacy", nlp.vocab))
+    assert [part.to_array([ENT_IOB]).tolist() for part in ents] == [[2, 3], [2, 2]]
+    assert [part.to_array([ENT_IOB]).tolist() for part in phi] == [[0, 0], [0, 0]]
+    assert [list(part.spans) for part in ents + phi] == [["ents"], ["ents"], ["phi"], ["phi"]]
+
+
+def test_shards(nlp: Language, tmp_path: Path) -> None:
+    out = tmp_path / "corpus" / "train.spacy"
+    texts = [f"nota {i}" for i in range(5)]
+    for shard_tokens, names in ((4, ["00000.spacy", "00001.spacy", "00002.spacy"]), (99, None)):
+        docs = (make_doc(nlp, text) for text in texts)
+        assert write_docs(docs, out, shard_tokens=shard_tokens) == 5
+        assert (sorted(p.name for p in out.iterdir()) if out.is_dir() else None) == names
+        assert [doc.text for doc in read_docs(out, nlp.vocab)] == texts
+        assert [eg.text for eg in spacy.training.Corpus(out)(nlp)] == texts
+        assert [p.name for p in out.parent.iterdir()] == ["train.spacy"]
+
+
+def test_an_interrupted_conversion_leaves_the_old_file(nlp: Language, tmp_path: Path) -> None:
+    out = tmp_path / "train.spacy"
+    write_docs([make_doc(nlp, "antes")], out)
+
+    def fails() -> "list[Doc]":
+        yield make_doc(nlp, "después")
+        raise BioclinError("bad file")
+
+    with pytest.raises(BioclinError):
+        write_docs(fails(), out)
+    assert [doc.text for doc in read_docs(out, nlp.vocab)] == ["antes"]
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_errors_name_the_path_and_the_remedy(nlp: Language, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad.spacy").write_text("no DocBin")
+    write_docs([], tmp_path / "none.spacy")
+    for name in ("empty", "bad.spacy", "none.spacy", "missing.spacy"):
+        with pytest.raises(BioclinError, match=rf"{name}.*bioclin convert"):
+            list(make_corpus(tmp_path / name)(nlp))
+    with pytest.raises(BioclinError, match="no path is set"):
+        make_corpus(None)
+    with pytest.raises(BioclinError, match="max_tokens is -1"):
+        make_corpus(tmp_path, max_tokens=-1)
+    with pytest.raises(BioclinError, match=r"has to end in \.spacy"):
+        write_docs([], tmp_path / "train.bin")
+
+
+def test_the_reader_is_registered() -> None:
+    assert spacy.registry.readers.get("spacy-bioclin.Corpus.v1") is make_corpus
+
+
+def test_spans_are_not_shared_with_the_whole_doc(nlp: Language) -> None:
+    doc = make_doc(nlp, "Uno dos tres cuatro", "dos")
+    part = cut_doc(doc, 2)[0]
+    part.spans["ents"] = [Span(part, 0, 1, label="Y")]
+    assert [span.text for span in doc.spans["ents"]] == ["dos"]
