@@ -49,19 +49,32 @@ class Counts(NamedTuple):
         return Counts(*(sum(column) for column in zip((0, 0, 0), *counts, strict=True)))
 
 
-class SpanScores(NamedTuple):
-    """Scores of a corpus.
+NOTHING = Counts(0, 0, 0)
 
-    per_doc (list[Counts]): All labels together, in the order of the documents.
-    per_label (dict[str, Counts]): Sorted by label; labels of either side.
+
+class SpanScores(NamedTuple):
+    """Counts of a corpus.
+
+    per_doc (list[dict[str, Counts]]): Of each document, in order: the counts of each label.
     """
 
-    per_doc: list[Counts]
-    per_label: dict[str, Counts]
+    per_doc: list[dict[str, Counts]]
+
+    @property
+    def per_label(self) -> dict[str, Counts]:
+        """RETURNS (dict[str, Counts]): Labels of either side, sorted."""
+        labels = sorted({label for doc in self.per_doc for label in doc})
+        return {label: Counts.total(self.of_docs(label)) for label in labels}
 
     @property
     def micro(self) -> Counts:
-        return Counts.total(self.per_doc)
+        return Counts.total(self.of_docs())
+
+    def of_docs(self, label: str | None = None) -> list[Counts]:
+        """RETURNS (list[Counts]): Per document: of one label, or (None) of all together."""
+        if label is None:
+            return [Counts.total(doc.values()) for doc in self.per_doc]
+        return [doc.get(label, NOTHING) for doc in self.per_doc]
 
     @property
     def macro(self) -> dict[str, float]:
@@ -110,10 +123,9 @@ def score_spans(
 
     docs (Iterable[tuple]): Character offsets of the whole, untouched text.
     match (Match): `strict_match` or `relaxed_match`.
-    RETURNS (SpanScores): Counts per document and per label.
+    RETURNS (SpanScores): Counts per document and label.
     """
     per_doc = []
-    per_label: dict[str, Counts] = {}
     for reference, predicted in docs:
         of_label = _by_label(reference), _by_label(predicted)
         counts = {}
@@ -121,10 +133,8 @@ def score_spans(
             gold, system = of_label[0][label], of_label[1][label]
             tp = match(gold, system)
             counts[label] = Counts(tp, len(system) - tp, len(gold) - tp)
-        per_doc.append(Counts.total(counts.values()))
-        for label, count in counts.items():
-            per_label[label] = Counts.total((per_label.get(label, Counts(0, 0, 0)), count))
-    return SpanScores(per_doc, dict(sorted(per_label.items())))
+        per_doc.append(counts)
+    return SpanScores(per_doc)
 
 
 def _by_label(spans: Collection[CharSpan]) -> dict[str, set[CharSpan]]:

@@ -32,7 +32,7 @@ DOCS = [
 
 def test_strict_counts_by_hand():
     scores = score_spans(DOCS)
-    assert scores.per_doc == [
+    assert scores.of_docs() == [
         Counts(1, 3, 3),
         Counts(0, 1, 0),
         Counts(0, 0, 1),
@@ -45,6 +45,7 @@ def test_strict_counts_by_hand():
         "C": Counts(0, 0, 1),
         "D": Counts(0, 1, 0),
     }
+    assert scores.of_docs("C") == [Counts(0, 0, n) for n in (0, 0, 1, 0, 0)]
     assert scores.micro == Counts(2, 5, 4)
     assert scores.micro.prf() == pytest.approx({"p": 2 / 7, "r": 1 / 3, "f": 4 / 13})
     # D is in no reference, so the macro mean runs over A, B and C.
@@ -55,7 +56,7 @@ def test_strict_counts_by_hand():
 
 def test_relaxed_counts_by_hand():
     scores = score_spans(DOCS, relaxed_match)
-    assert scores.per_doc[0] == Counts(2, 2, 2)  # (20, 25) now finds (20, 30)
+    assert scores.of_docs()[0] == Counts(2, 2, 2)  # (20, 25) now finds (20, 30)
     assert scores.micro == Counts(3, 4, 3)
 
 
