@@ -1,0 +1,284 @@
+"""`spacy-bioclin.Encoder.v1`: the model inside spacy-transformers' `transformer` component."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from spacy.attrs import IDX, LENGTH, SENT_START
+from spacy.tokens import Doc
+from spacy_transformers.data_classes import FullTransformerBatch, TransformerData, WordpieceBatch
+from spacy_transformers.layers import split_trf_batch
+from thinc.api import Model, chain, get_array_module, torch2xp, xp2torch
+from thinc.types import Floats3d, Ragged
+from transformers.modeling_outputs import BaseModelOutput
+
+from ..errors import BioclinError
+from . import loading
+from .network import WindowedEncoder
+from .pieces import (
+    Alignment,
+    Pieces,
+    align_tokens,
+    ragged_indices,
+    split_into_pieces,
+    token_boundaries,
+)
+from .shim import TorchShim
+from .windows import IntArray, Windows, concat_windows, cut_windows
+
+
+class EncoderBatch(FullTransformerBatch):
+    """What the encoder gives for a batch of Docs, in spacy-transformers' form.
+
+    `model_output.last_hidden_state` is (1, n_pieces, width): all pieces of all Docs, each once, no
+    padding, no special pieces. `spans` holds, per Doc, the tokens of each window's core.
+    """
+
+    def unsplit_by_doc(self, arrays: list[list[Floats3d]]) -> FullTransformerBatch:
+        """Join the gradients of the Docs, each [(1, n_pieces, width)]."""
+        gradients = [array[0][0] for array in arrays]
+        joined = xp2torch(get_array_module(gradients[0]).concatenate(gradients))
+        return FullTransformerBatch(
+            spans=self.spans,
+            wordpieces=self.wordpieces,
+            model_output=BaseModelOutput(last_hidden_state=joined[None]),
+            align=self.align,
+        )
+
+
+class EncoderModel(Model[list[Doc], FullTransformerBatch]):
+    """A thinc Model that is stored as nothing but the bytes of its shim."""
+
+    @property
+    def shim(self) -> TorchShim:
+        return self.shims[0]
+
+    @property
+    def tokenizer(self) -> Any:
+        return self.attrs["tokenizer"]
+
+    @property
+    def transformer(self) -> Any:
+        return self.shim.module.transformer
+
+    def to_bytes(self) -> bytes:
+        return self.shim.to_bytes()
+
+    def from_bytes(self, bytes_data: bytes) -> "EncoderModel":
+        self.shim.from_bytes(bytes_data)
+        _set_up(self)
+        return self
+
+
+def build_encoder(
+    name: str,
+    window: int | None,
+    stride: int | None,
+    precision: str = "auto",
+    max_batch_pieces: int = 4096,
+    transformer_config: dict[str, Any] | None = None,
+) -> Model[list[Doc], FullTransformerBatch]:
+    """Build the model for the `transformer` factory. Weights are read by `nlp.initialize()`, or
+    come with the pipeline; a trained pipeline never looks at `name` again.
+
+    name (str): Folder or hub name of a `transformers` encoder with a fast tokenizer.
+    window (int | None): Pieces per window, special pieces included; None for what the encoder can
+        read at most.
+    stride (int | None): Pieces from one window's start to the next; the rest is the overlap. None
+        for seven eighths of the window.
+    precision (str): "auto", "fp32" or "bf16".
+    max_batch_pieces (int): Largest batch that the encoder sees at once, padding included.
+    transformer_config (dict | None): Settings that replace those of the encoder's config.json.
+    """
+    model = EncoderModel(
+        "transformer",
+        forward,
+        init=init,
+        shims=[
+            TorchShim(
+                partial(_rebuild, max_batch_pieces=max_batch_pieces),
+                precision=precision,
+                lr_scale=1.0,
+            )
+        ],
+        dims={"nO": None},
+        attrs={
+            "name": name,
+            "window": window,
+            "stride": stride,
+            "max_batch_pieces": max_batch_pieces,
+            "transformer_config": dict(transformer_config or {}),
+            "tokenizer": None,
+            "replace_listener": _replace_listener,
+            "replace_listener_cfg": _replace_listener_cfg,
+        },
+    )
+    return model
+
+
+def _rebuild(cfg: dict[str, Any], *, max_batch_pieces: int) -> WindowedEncoder:
+    tokenizer = loading.unpack_tokenizer(cfg["tokenizer"])
+    return WindowedEncoder(
+        loading.build_empty(cfg["config"]),
+        loading.find_special_pieces(tokenizer),
+        max_batch_pieces=max_batch_pieces,
+    )
+
+
+def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
+    """Read the pretrained weights, unless the model has some."""
+    if model.attrs["tokenizer"] is not None:
+        return
+    tokenizer, transformer = loading.load_pretrained(
+        model.attrs["name"], model.attrs["transformer_config"]
+    )
+    network = WindowedEncoder(
+        transformer,
+        loading.find_special_pieces(tokenizer),
+        max_batch_pieces=model.attrs["max_batch_pieces"],
+    )
+    cfg = {
+        "config": transformer.config.to_dict(),
+        "tokenizer": loading.pack_tokenizer(tokenizer),
+    }
+    model.shim.set_module(network, cfg)
+    _set_up(model)
+
+
+def _set_up(model: EncoderModel) -> None:
+    """Check the window against the encoder, and keep what every batch needs."""
+    tokenizer = loading.unpack_tokenizer(model.shim.cfg["tokenizer"])
+    network = model.shim.module
+    limit = loading.max_window(tokenizer, network.transformer)
+    window = model.attrs["window"] or limit
+    size = window - network.special.n
+    stride = model.attrs["stride"] or window - window // 8
+    where = "in [components.transformer.model]"
+    if window > limit:
+        raise BioclinError(
+            f"window = {window} {where} is more than the {limit} pieces that encoder "
+            f"{model.attrs['name']} can read: set window to {limit} or less"
+        )
+    if size < 8 or not window // 2 < stride <= window:
+        raise BioclinError(
+            f"window = {window}, stride = {stride} {where}: window must leave room for 8 pieces "
+            "and stride must be more than half the window and at most the window"
+        )
+    model.attrs["tokenizer"] = tokenizer
+    model.attrs["size"], model.attrs["overlap"] = size, window - stride
+    model.set_dim("nO", network.transformer.config.hidden_size, force=True)
+
+
+def forward(
+    model: EncoderModel, docs: list[Doc], is_train: bool
+) -> tuple[FullTransformerBatch, Callable[[FullTransformerBatch], list[Doc]]]:
+    all_pieces = [
+        pieces if len(pieces.ids) else _placeholder(model.tokenizer)
+        for pieces in split_into_pieces(model.tokenizer, [doc.text for doc in docs])
+    ]
+    alignments, windows = [], []
+    for doc, pieces in zip(docs, all_pieces, strict=True):
+        token_start, token_end, sentence_start = _token_offsets(doc)
+        alignment = align_tokens(token_start, token_end, pieces)
+        alignments.append(alignment)
+        windows.append(
+            cut_windows(
+                len(pieces.ids),
+                np.intersect1d(alignment.first[sentence_start], token_boundaries(alignment)),
+                token_boundaries(alignment),
+                size=model.attrs["size"],
+                overlap=model.attrs["overlap"],
+            )
+        )
+    lengths = [len(pieces.ids) for pieces in all_pieces]
+    ids = np.concatenate([pieces.ids for pieces in all_pieces])
+    vectors, backprop = model.shim((ids, concat_windows(windows, lengths)), is_train)
+    batch = _to_batch(docs, all_pieces, alignments, windows, vectors)
+
+    def backprop_encoder(d_batch: FullTransformerBatch) -> list[Doc]:
+        backprop(d_batch.model_output.last_hidden_state[0])
+        return docs
+
+    return batch, backprop_encoder
+
+
+def _placeholder(tokenizer: Any) -> Pieces:
+    """RETURNS (Pieces): For a text without pieces (empty, blanks): one that belongs to no token, so
+    that its tokens have zero vectors of the right width."""
+    piece = tokenizer.pad_token or tokenizer.unk_token
+    ids = np.array([tokenizer.convert_tokens_to_ids(piece)], dtype=np.int64)
+    return Pieces(ids, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), [piece])
+
+
+def _token_offsets(doc: Doc) -> tuple[IntArray, IntArray, np.ndarray]:
+    """RETURNS (tuple): Start and end characters of the tokens, and which of them start a sentence;
+    each (n_tokens,)."""
+    columns = doc.to_array([IDX, LENGTH, SENT_START]).astype(np.int64).reshape(-1, 3)
+    return columns[:, 0], columns[:, 0] + columns[:, 1], columns[:, 2] == 1
+
+
+def _to_batch(
+    docs: list[Doc],
+    all_pieces: list[Pieces],
+    alignments: list[Alignment],
+    windows: list[Windows],
+    vectors: Any,
+) -> EncoderBatch:
+    xp_vectors = torch2xp(vectors.detach())
+    doc_data, spans, start = [], [], 0
+    for doc, pieces, alignment, cut in zip(docs, all_pieces, alignments, windows, strict=True):
+        end = start + len(pieces.ids)
+        spans.append(_core_spans(doc, alignment, cut))
+        doc_data.append(
+            TransformerData(
+                wordpieces=_wordpieces(pieces),
+                model_output=BaseModelOutput(last_hidden_state=xp_vectors[None, start:end]),
+                align=Ragged(ragged_indices(alignment), alignment.length.astype(np.int32)),
+            )
+        )
+        start = end
+    shifts = np.cumsum([0] + [len(pieces.ids) for pieces in all_pieces[:-1]])
+    joined = [ragged_indices(a) + shift for a, shift in zip(alignments, shifts, strict=True)]
+    return EncoderBatch(
+        spans=spans,
+        wordpieces=_wordpieces(*all_pieces),
+        model_output=BaseModelOutput(last_hidden_state=vectors[None]),
+        align=Ragged(
+            np.concatenate(joined).astype(np.int32),
+            np.concatenate([a.length for a in alignments]).astype(np.int32),
+        ),
+        cached_doc_data=doc_data,
+    )
+
+
+def _core_spans(doc: Doc, alignment: Alignment, windows: Windows) -> list[Any]:
+    """RETURNS (list[Span]): The tokens of each window's core."""
+    starts = np.searchsorted(alignment.first, windows.core_start[1:]).tolist()
+    bounds = [0, *starts, len(doc)]
+    return [doc[i:j] for i, j in zip(bounds, bounds[1:], strict=False) if i < j]
+
+
+def _wordpieces(*pieces: Pieces) -> WordpieceBatch:
+    """RETURNS (WordpieceBatch): One row with all pieces."""
+    ids = np.concatenate([p.ids for p in pieces])[None]
+    return WordpieceBatch(
+        strings=[[string for p in pieces for string in p.strings]],
+        input_ids=ids,
+        attention_mask=np.ones(ids.shape, dtype="f"),
+        lengths=[ids.shape[1]],
+        token_type_ids=None,
+    )
+
+
+def _replace_listener(model: Model) -> Model:
+    return chain(model, split_trf_batch())
+
+
+def _replace_listener_cfg(
+    tok2vec_model_cfg: dict[str, Any], listener_model_cfg: dict[str, Any]
+) -> dict[str, Any]:
+    raise BioclinError(
+        "Encoder.v1 cannot be copied into a component (replace_listeners): keep the `transformer` "
+        "component in the pipeline and let the other components listen to it"
+    )

@@ -1,0 +1,112 @@
+"""Open a pretrained encoder, and make the same one again from what a pipeline stores."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast
+from transformers.modeling_utils import no_init_weights
+
+from ..errors import BioclinError
+from .network import SpecialPieces
+
+# Longest window where neither the tokenizer nor the encoder states a limit (relative positions).
+NO_LIMIT = 1_000_000
+
+
+def load_pretrained(
+    name: str, transformer_config: dict[str, Any]
+) -> tuple[PreTrainedTokenizerFast, nn.Module]:
+    """Open an encoder of the `transformers` library.
+
+    name (str): Folder with config.json, tokenizer files and weights, or a name on the hub.
+    transformer_config (dict): Settings that replace those of config.json.
+    RETURNS (tuple): Fast tokenizer and encoder, in fp32, on the CPU.
+    RAISES (BioclinError): If there is no such folder and no hub, or the tokenizer is not fast.
+    """
+    folder = Path(name)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise BioclinError(f"{name} holds no config.json: not a folder of the transformers library")
+    try:
+        config = AutoConfig.from_pretrained(name, **transformer_config)
+        # A pooler is trained for sentence pairs; no head of ours reads it.
+        options = {"add_pooling_layer": False} if _has_pooler(config) else {}
+        transformer = AutoModel.from_pretrained(name, config=config, **options)
+        tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True)
+    except (OSError, ValueError) as error:
+        raise BioclinError(_explain(name, error)) from error
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise BioclinError(
+            f"{name} has no fast tokenizer (tokenizer.json): convert it with "
+            "transformers.AutoTokenizer.from_pretrained(..., use_fast=True).save_pretrained(...)"
+        )
+    return tokenizer, transformer.float()
+
+
+def _has_pooler(config: Any) -> bool:
+    from transformers import MODEL_MAPPING
+
+    model_class = MODEL_MAPPING[type(config)]
+    return "add_pooling_layer" in model_class.__init__.__code__.co_varnames
+
+
+def _explain(name: str, error: Exception) -> str:
+    reason = str(error).splitlines()[0]
+    if Path(name).is_dir():
+        return f"The encoder in {name} cannot be opened: {reason}"
+    looks_local = name.startswith((".", "/", "~")) or os.sep in name.strip("/").replace("/", "", 1)
+    if looks_local:
+        return f"The encoder folder {name} does not exist"
+    return (
+        f"Encoder {name!r} is no local folder and the Hugging Face hub cannot be reached ({reason}). "
+        f"On a machine with a network run `huggingface-cli download {name} --local-dir "
+        f"encoders/{name.split('/')[-1]}`, copy that folder here, and set "
+        f"`name = \"encoders/{name.split('/')[-1]}\"` in [components.transformer.model] "
+        "(in the project: `--vars.encoder encoders/…`)"
+    )
+
+
+def find_special_pieces(tokenizer: PreTrainedTokenizerFast) -> SpecialPieces:
+    """Read off the tokenizer what it puts around a text, and its padding."""
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    first = special.index(0)
+    last = len(special) - special[::-1].index(0)
+    pad = tokenizer.pad_token_id
+    return SpecialPieces(tuple(ids[:first]), tuple(ids[last:]), 0 if pad is None else pad)
+
+
+def max_window(tokenizer: PreTrainedTokenizerFast, transformer: Any) -> int:
+    """RETURNS (int): Largest number of pieces, special ones included, that the encoder can read."""
+    positions = getattr(transformer.config, "max_position_embeddings", None) or NO_LIMIT
+    embeddings = getattr(getattr(transformer, "embeddings", None), "position_embeddings", None)
+    padding_idx = getattr(embeddings, "padding_idx", None)
+    if padding_idx is not None:  # RoBERTa counts positions from padding_idx + 1
+        positions -= padding_idx + 1
+    return min(positions, tokenizer.model_max_length)
+
+
+def pack_tokenizer(tokenizer: PreTrainedTokenizerFast) -> dict[str, str]:
+    """RETURNS (dict): File name → content of all that is needed to open the tokenizer again."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder, legacy_format=False)
+        files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in files}
+
+
+def unpack_tokenizer(files: dict[str, str]) -> PreTrainedTokenizerFast:
+    """Undo `pack_tokenizer`."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            (Path(folder) / name).write_text(content, encoding="utf-8")
+        return AutoTokenizer.from_pretrained(folder, use_fast=True, local_files_only=True)
+
+
+def build_empty(config_dict: dict[str, Any]) -> nn.Module:
+    """RETURNS (nn.Module): An encoder of this shape whose weights are allocated but not written."""
+    config = AutoConfig.for_model(**config_dict)
+    options = {"add_pooling_layer": False} if _has_pooler(config) else {}
+    with no_init_weights():
+        return AutoModel.from_config(config, **options)

@@ -1,0 +1,96 @@
+"""From text to pieces, and from tokens to the pieces that cover them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerFast
+
+from .windows import IntArray
+
+
+class Pieces(NamedTuple):
+    """The pieces of one text, without special pieces; each array is (n_pieces,).
+
+    ids (IntArray): Vocabulary indices.
+    start, end (IntArray): Character offsets, both non-decreasing.
+    strings (list[str]): The vocabulary's strings.
+    """
+
+    ids: IntArray
+    start: IntArray
+    end: IntArray
+    strings: list[str]
+
+
+def split_into_pieces(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> list[Pieces]:
+    """Tokenize whole texts in one call of the fast tokenizer. Nothing is truncated or padded.
+
+    RETURNS (list[Pieces]): One per text.
+    """
+    if not texts:
+        return []
+    encoded = tokenizer(
+        texts,
+        add_special_tokens=False,
+        padding=False,
+        truncation=False,
+        return_offsets_mapping=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )
+    pieces = []
+    for text, encoding in zip(texts, encoded.encodings, strict=True):
+        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        # SentencePiece counts the blank before a word to the word's first piece.
+        blank = np.fromiter(map(str.isspace, text), dtype=bool, count=len(text))
+        start, end = offsets[:, 0], offsets[:, 1]
+        trim = end - start > 1
+        trim[trim] = blank[start[trim]]
+        start = np.maximum.accumulate(start + trim) if len(start) else start
+        end = np.maximum.accumulate(end) if len(end) else end
+        pieces.append(Pieces(np.array(encoding.ids, dtype=np.int64), start, end, encoding.tokens))
+    return pieces
+
+
+class Alignment(NamedTuple):
+    """For each token the slice of pieces that covers it; both arrays are (n_tokens,).
+
+    A token that the encoder's vocabulary has no piece for (blanks, control characters) has
+    length 0. A piece can belong to several tokens (an unknown word that spaCy splits).
+    """
+
+    first: IntArray
+    length: IntArray
+
+
+def align_tokens(token_start: IntArray, token_end: IntArray, pieces: Pieces) -> Alignment:
+    """Find the pieces whose characters overlap each token's.
+
+    token_start, token_end (IntArray): Character offsets, (n_tokens,).
+    """
+    first = np.searchsorted(pieces.end, token_start, side="right")
+    after = np.searchsorted(pieces.start, token_end, side="left")
+    return Alignment(first.astype(np.int64), np.maximum(after - first, 0).astype(np.int64))
+
+
+def token_boundaries(alignment: Alignment) -> IntArray:
+    """RETURNS (IntArray): Sorted piece indices where a cut does not go through a token."""
+    covered = alignment.length > 0
+    first, after = alignment.first[covered], (alignment.first + alignment.length)[covered]
+    if not len(first):
+        return first
+    clean = np.concatenate([[True], first[1:] >= after[:-1]])
+    return first[clean]
+
+
+def ragged_indices(alignment: Alignment) -> NDArray[np.int32]:
+    """Write out the slices: [first, first + 1, …] of every token, one after the other.
+
+    RETURNS (NDArray): (sum of lengths,)
+    """
+    total = int(alignment.length.sum())
+    ends = np.cumsum(alignment.length)
+    offsets = np.arange(total) - np.repeat(ends - alignment.length, alignment.length)
+    return (np.repeat(alignment.first, alignment.length) + offsets).astype(np.int32)

@@ -1,0 +1,222 @@
+"""Our bridge between a torch module and thinc, in place of thinc's `PyTorchShim`.
+
+It differs in three things: one fused AdamW step updates all weights (thinc's calls the optimizer
+once per weight), autocast works on CPU too, and weights are stored as safetensors (thinc's
+pickles).
+"""
+
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from safetensors.torch import save as save_safetensors
+from thinc.api import Optimizer, get_torch_default_device
+from thinc.shims.shim import Shim
+from torch import nn
+
+from .precision import resolve_precision
+
+# First bytes of what `TorchShim.to_bytes` writes; the number is the layout's version.
+MAGIC = b"bioclin1"
+ALIGNMENT = 64
+# Weights that weight decay leaves alone: biases and layer norms (Devlin et al. 2019, appendix A).
+MAX_DIMS_WITHOUT_DECAY = 1
+
+
+class TorchShim(Shim):
+    """Holds a torch module that takes and returns tensors.
+
+    build (Callable[[dict], nn.Module]): Makes the module from `cfg`, weights uninitialised or not.
+    precision (str): See `resolve_precision`.
+    lr_scale (float): Factor on the optimizer's learning rate.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[dict[str, Any]], nn.Module],
+        *,
+        precision: str,
+        lr_scale: float,
+    ) -> None:
+        super().__init__(model=None)
+        self._build = build
+        self.precision = precision
+        self.lr_scale = lr_scale
+        # A forward pass whose backward pass has not run yet must still find the weights it used.
+        self._awaits_backprop = False
+        self._deferred_step: Optimizer | None = None
+        self._borrowed = False
+
+    @property
+    def module(self) -> nn.Module:
+        """The torch module. RAISES (ValueError): Before `set_module` or `from_bytes`."""
+        if self._model is None:
+            raise ValueError("The model has no weights yet: call nlp.initialize() or load it first")
+        return self._model
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    def set_module(self, module: nn.Module, cfg: dict[str, Any]) -> None:
+        """Use this module; `cfg` is what `build` needs to make its like again."""
+        self.cfg = cfg
+        self._model = module.to(get_torch_default_device()).eval()
+        self._optimizer = None
+        self._borrowed = False
+
+    def __call__(self, inputs: Any, is_train: bool) -> tuple[Any, Callable[[Any], None]]:
+        return self.begin_update(inputs) if is_train else (self.predict(inputs), lambda _: None)
+
+    def _autocast(self) -> torch.autocast:
+        dtype = resolve_precision(self.precision, self.device)
+        return torch.autocast(self.device.type, dtype=dtype, enabled=dtype != torch.float32)
+
+    def predict(self, inputs: tuple[Any, ...]) -> Any:
+        """RETURNS (Any): What the module returns, without a graph. Dropout is off."""
+        self.module.eval()
+        with torch.no_grad(), self._autocast():
+            return self.module(*inputs)
+
+    def begin_update(self, inputs: tuple[Any, ...]) -> tuple[Any, Callable[[Any], None]]:
+        """RETURNS (tuple): What the module returns, and a callback that takes the gradient of it
+        (same structure: a tensor or a tuple of tensors) and adds to the weights' gradients.
+        """
+        self._own_weights()
+        self.module.train()
+        with torch.enable_grad(), self._autocast():
+            outputs = self.module(*inputs)
+        self._awaits_backprop = True
+
+        def backprop(gradients: Any) -> None:
+            outs, grads = _as_tuple(outputs), _as_tuple(gradients)
+            pairs = [(y, dy) for y, dy in zip(outs, grads, strict=True) if y.requires_grad]
+            torch.autograd.backward([y for y, _ in pairs], [dy for _, dy in pairs])
+            self._awaits_backprop = False
+            if self._deferred_step is not None:
+                optimizer, self._deferred_step = self._deferred_step, None
+                self.finish_update(optimizer)
+
+        return outputs, backprop
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Take one AdamW step for all weights and clear their gradients.
+
+        Learning rate, betas, eps, weight decay and the clipping of the global norm come from the
+        config's thinc optimizer, so its schedules drive this step too. `Language.update` calls
+        this between the forward and the backward pass; the step then waits for the backward pass.
+        """
+        if self._awaits_backprop:
+            self._deferred_step = optimizer
+            return
+        trained = [p for p in self.module.parameters() if p.grad is not None]
+        if not trained:
+            return
+        if optimizer.grad_clip:
+            nn.utils.clip_grad_norm_(trained, float(optimizer.grad_clip), foreach=True)
+        adamw = self._adamw(optimizer)
+        for group in adamw.param_groups:
+            group["lr"] = float(optimizer.learn_rate) * self.lr_scale
+        adamw.step()
+        adamw.zero_grad(set_to_none=True)
+
+    def _adamw(self, optimizer: Optimizer) -> torch.optim.AdamW:
+        if self._optimizer is None:
+            weights = [p for p in self.module.parameters() if p.requires_grad]
+            decay = [p for p in weights if p.ndim > MAX_DIMS_WITHOUT_DECAY]
+            keep = [p for p in weights if p.ndim <= MAX_DIMS_WITHOUT_DECAY]
+            groups = [
+                {"params": decay, "weight_decay": float(optimizer.L2)},
+                {"params": keep, "weight_decay": 0.0},
+            ]
+            self._optimizer = torch.optim.AdamW(
+                [group for group in groups if group["params"]],
+                betas=(float(optimizer.b1), float(optimizer.b2)),
+                eps=float(optimizer.eps),
+                fused=True,
+            )
+        return self._optimizer
+
+    def _own_weights(self) -> None:
+        """Weights that were loaded are views of the bytes they came in; training needs its own."""
+        if self._borrowed:
+            for parameter in self.module.parameters():
+                parameter.data = parameter.data.clone()
+            self._borrowed = False
+
+    def to_device(self, device_type: str, device_id: int) -> None:
+        self.module.to("cpu" if device_type == "cpu" else f"cuda:{device_id}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy starts with a fresh optimizer: the old one's state belongs to the old weights.
+        return {**self.__dict__, "_optimizer": None, "_awaits_backprop": False}
+
+    def to_bytes(self) -> bytes:
+        """RETURNS (bytes): MAGIC, length of a JSON header, the header (`cfg`), padding, safetensors."""
+        if self._model is None:
+            return MAGIC
+        state = {key: value.contiguous() for key, value in self._model.state_dict().items()}
+        header = json.dumps(self.cfg, ensure_ascii=False).encode("utf-8")
+        prefix = MAGIC + len(header).to_bytes(8, "little") + header
+        padding = b" " * (-len(prefix) % ALIGNMENT)
+        return prefix + padding + save_safetensors(state)
+
+    def from_bytes(self, data: bytes) -> "TorchShim":
+        """Load what `to_bytes` wrote. On CPU the weights are views of `data`, not a second copy.
+
+        RAISES (ValueError): If the bytes are of another origin, cut short or of a later version.
+        """
+        if data[: len(MAGIC)] != MAGIC:
+            raise ValueError("Not the weights of a spacy-bioclin model, or of a later version")
+        if len(data) == len(MAGIC):
+            return self
+        start = len(MAGIC) + 8
+        end = start + int.from_bytes(data[len(MAGIC) : start], "little")
+        cfg = json.loads(data[start:end])
+        module = self._build(cfg)
+        tensors = _view_safetensors(memoryview(data)[end + (-end % ALIGNMENT) :])
+        module.load_state_dict(tensors, assign=True)
+        self.set_module(module, cfg)
+        self._borrowed = True
+        return self
+
+
+def _as_tuple(values: Any) -> tuple[Any, ...]:
+    return values if isinstance(values, tuple) else (values,)
+
+
+DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+
+
+def _view_safetensors(data: memoryview) -> dict[str, torch.Tensor]:
+    """Read the safetensors format without copying (its own `load` copies every tensor).
+
+    Format: 8 bytes length, JSON {name: {dtype, shape, data_offsets}}, data.
+    """
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(bytes(data[8 : 8 + length]))
+    body = data[8 + length :]
+    tensors = {}
+    for name, spec in header.items():
+        if name == "__metadata__":
+            continue
+        start, end = spec["data_offsets"]
+        dtype, shape = DTYPES[spec["dtype"]], spec["shape"]
+        if start == end:
+            tensors[name] = torch.empty(shape, dtype=dtype)
+            continue
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The given buffer is not writable")
+            tensors[name] = torch.frombuffer(body[start:end], dtype=dtype).reshape(shape)
+    return tensors

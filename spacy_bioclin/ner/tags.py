@@ -1,0 +1,121 @@
+"""Spans to tags and back, and which tag may follow which. Pure functions on token indices."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BioclinError
+
+# Positions of a token in an entity, per scheme: B(egin) I(nside) L(ast) U(nit). "O" comes first.
+SCHEMES = {"BIO": "BI", "BILUO": "BILU"}
+OUTSIDE = 0
+# A tag that is not known: the token is not annotated, or a boundary runs through it.
+MISSING = -1
+
+TokenSpan = tuple[int, int, str]  # first token, token after the last, label
+
+
+class TagSet(NamedTuple):
+    """The tags of one flat layer of labels: "O", then each label's tags.
+
+    scheme (str): "BIO" or "BILUO".
+    labels (tuple[str, ...]): Entity types, sorted.
+    """
+
+    scheme: str
+    labels: tuple[str, ...]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return ("O", *(f"{p}-{label}" for label in self.labels for p in SCHEMES[self.scheme]))
+
+    @property
+    def n_tags(self) -> int:
+        return 1 + len(self.labels) * len(SCHEMES[self.scheme])
+
+
+def make_tag_sets(labels: Iterable[str], *, scheme: str, nested: bool) -> list[TagSet]:
+    """Group labels into layers that cannot overlap within themselves.
+
+    nested (bool): One layer per label, so that entities of different labels may overlap; else one
+        layer for all.
+    """
+    if scheme not in SCHEMES:
+        raise BioclinError(f"scheme = {scheme!r} is unknown: use one of {sorted(SCHEMES)}")
+    ordered = tuple(sorted(set(labels)))
+    groups = [(label,) for label in ordered] if nested else [ordered]
+    return [TagSet(scheme, group) for group in groups]
+
+
+def encode_spans(spans: Iterable[TokenSpan], n_tokens: int, tag_set: TagSet) -> NDArray[np.int64]:
+    """Write spans as tags. Of overlapping spans the longest is kept, of equals the first.
+
+    RETURNS (NDArray): Indices into `tag_set.tags`, (n_tokens,). Labels of other layers are ignored.
+    """
+    tags = np.full(n_tokens, OUTSIDE, dtype=np.int64)
+    positions = SCHEMES[tag_set.scheme]
+    first_tag = {label: 1 + i * len(positions) for i, label in enumerate(tag_set.labels)}
+    mine = [span for span in spans if span[2] in first_tag]
+    for start, end, label in sorted(mine, key=lambda span: (span[0] - span[1], span[0])):
+        if tags[start:end].any():
+            continue
+        base = first_tag[label]
+        tags[start:end] = base + 1
+        tags[start] = base
+        if tag_set.scheme == "BILUO":
+            tags[end - 1] = base + (3 if end - start == 1 else 2)
+    return tags
+
+
+def decode_tags(tags: NDArray[np.int64], tag_set: TagSet) -> list[TokenSpan]:
+    """Read spans from a legal tag sequence.
+
+    tags (NDArray): Indices into `tag_set.tags`, (n_tokens,).
+    """
+    positions = SCHEMES[tag_set.scheme]
+    spans = []
+    starts = np.flatnonzero((tags != OUTSIDE) & np.isin((tags - 1) % len(positions), [0, 3]))
+    for start in starts.tolist():
+        label, position = divmod(int(tags[start]) - 1, len(positions))
+        end = start + 1
+        if positions[position] == "B":
+            inside = 1 + label * len(positions) + 1
+            while end < len(tags) and tags[end] == inside:
+                end += 1
+            end += tag_set.scheme == "BILUO"
+        spans.append((start, end, tag_set.labels[label]))
+    return spans
+
+
+class Legal(NamedTuple):
+    """Which tags may stand where; True for allowed.
+
+    transitions (NDArray): From row to column, (n_tags, n_tags).
+    start, end (NDArray): First and last tag of a text, (n_tags,).
+    """
+
+    transitions: NDArray[np.bool_]
+    start: NDArray[np.bool_]
+    end: NDArray[np.bool_]
+
+
+def legal_transitions(tag_set: TagSet) -> Legal:
+    """Derive the grammar of the scheme: an entity that is open must go on or end as itself."""
+    tags = tag_set.tags
+    position = [tag[0] for tag in tags]
+    label = [tag[2:] for tag in tags]
+    must_go_on = {"BIO": "", "BILUO": "BI"}[tag_set.scheme]
+    continues = {"BIO": "I", "BILUO": "IL"}[tag_set.scheme]
+    n = len(tags)
+    transitions = np.zeros((n, n), dtype=bool)
+    for i in range(n):
+        for j in range(n):
+            if position[j] in continues:
+                transitions[i, j] = position[i] in "BI" and label[i] == label[j]
+            else:
+                transitions[i, j] = position[i] not in must_go_on
+    start = np.array([p not in continues for p in position])
+    end = np.array([p not in must_go_on for p in position])
+    return Legal(transitions, start, end)
