@@ -6,15 +6,15 @@ Everything written is data: templates/LANG/{train,dev,test}.txt hold the section
 templates/LANG/lexicon.txt what is filled into them. Both are lists of blocks, each opened by a line
 "== title". In a section or an entry
 
-    {slot}          is replaced by an entry of that lexicon block, {Slot} and {SLOT} change its case;
+    {slot}          is an entry of that lexicon block, {Slot} and {SLOT} change its case;
     {slot+}         keeps the entry's tail, which stands after " | " (a drug's dose);
     {slot=text}     is replaced by the text: a mention that belongs to this section alone;
     [one|another]   one of the two is drawn;
     <man|woman>     follows the sex of the patient;
     # and *         are a digit and a digit other than 0 (in the lexicon only).
 
-A slot named in LABELS becomes an annotation when it stands in a section. The block "slot (held out)"
-is drawn from in dev and test only. Same files, same bytes, on any Python from 3.10 on.
+A slot named in SLOTS becomes an annotation when it stands in a section. The block
+"slot (held out)" is drawn from in dev and test only. Same files, same bytes, on any Python.
 """
 
 import random
@@ -35,35 +35,24 @@ TYPO_RATE = 0.006  # share of words outside entities with two letters swapped
 
 # A note is either one "whole" section or these in order; "story" and "findings" may come twice.
 SECTIONS = ("head", "story", "findings", "drugs", "close")
-LABELS = {
-    "disease": "PROBLEM",
-    "symptom": "PROBLEM",
-    "finding": "PROBLEM",
-    "tumour": "PROBLEM",
-    "problem": "PROBLEM",
-    "drug": "DRUG",
-    "test": "PROCEDURE",
-    "operation": "PROCEDURE",
-    "procedure": "PROCEDURE",
-    "patient": "NAME",
-    "doctor": "NAME",
-    "doctora": "NAME",
-    "relative": "NAME",
-    "date": "DATE",
-    "age": "AGE",
-    "years": "AGE",
-    "record": "ID",
-    "id": "ID",
-    "licence": "ID",
-    "phone": "PHONE",
-    "email": "EMAIL",
-    "address": "ADDRESS",
-    "town": "ADDRESS",
-    "hospital": "HOSPITAL",
-    "clinic": "HOSPITAL",
-    "profession": "PROFESSION",
+SLOTS = {
+    "PROBLEM": "problem disease symptom finding sound abnormality tumour",
+    "DRUG": "drug rescue antibiotic chemo",
+    "PROCEDURE": "procedure imaging study lab_test operation therapy oncology",
+    "NAME": "patient doctor doctora relative",
+    "DATE": "date admission discharge past period next birth",
+    "AGE": "age years",
+    "ID": "record id licence",
+    "PHONE": "phone",
+    "EMAIL": "email",
+    "ADDRESS": "address town",
+    "HOSPITAL": "hospital clinic",
+    "PROFESSION": "profession",
 }
-ONCE_PER_NOTE = {"patient", "years", "record", "hospital"}  # the same wherever the note says it
+LABELS = {slot: label for label, slots in SLOTS.items() for slot in slots.split()}
+# The same wherever one note says it. Days of a stay: admission before the 10th, notes up to the
+# 19th, discharge after it; what is past stands in earlier years, what is next in later ones.
+ONCE_PER_NOTE = {"patient", "years", "record", "hospital", "stay_mm", "stay_year"}
 
 SLOT = re.compile(r"\{(\w+)(\+?)(?:=([^}]*))?\}")
 EITHER = re.compile(r"\[([^][|]*(?:\|[^][|]*)+)\]")
@@ -81,8 +70,7 @@ class Note(NamedTuple):
 
 
 def read_blocks(path: Path) -> Blocks:
-    """The blocks of a template or lexicon file, by title; blocks of one title follow each other in
-    one list. A section is a block's whole text, a lexicon entry one line: see `sections`."""
+    """The blocks of a file by title; a title may open several blocks."""
     blocks: Blocks = {}
     for block in re.split(r"^== ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         title, _, body = block.partition("\n")
