@@ -37,8 +37,8 @@ RULER = r"([^\w\s])\1{2,}"  # "-----", "...", but not "..": "Calle Mayor 3, D.."
 OTHER = rf".(?:[{MARK}]|(?<=\u200d)[^\w\s])*"  # one sign, or one emoji of several characters
 
 
-def _abbreviations(rules: LanguageRules) -> str:
-    longest_first = sorted(rules.title_abbreviations, key=lambda item: (-len(item), item))
+def _titles(rules: LanguageRules) -> str:
+    longest_first = sorted(rules.titles, key=lambda item: (-len(item), item))
     return "(?i:" + "|".join(item.replace(".", r"\.") for item in longest_first) + r")\."
 
 
@@ -49,6 +49,6 @@ def token_pattern(lang: str) -> str:
     RETURNS (str): The pattern; flags inline, so that spaCy can save it as a string.
     """
     rules = RULES[lang]
-    parts = [BLANKS, DOTTED, _abbreviations(rules), DATE, TIME, CODE, *rules.contractions]
+    parts = [BLANKS, DOTTED, _titles(rules), DATE, TIME, CODE, *rules.contractions]
     parts += [GLUED_WORD, WORD, NUMBER, RULER, OTHER]
     return "(?s)" + "|".join(parts)
