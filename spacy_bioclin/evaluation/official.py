@@ -191,17 +191,20 @@ def cantemist(docs: Sequence[ScoredDoc]) -> dict[str, dict[str, float]]:
     return {"ner": cantemist_ner(docs).prf()}
 
 
-# Layer of the gold Docs that the task scores (None: doc.ents), and its figures.
-TASKS: dict[str, tuple[str | None, Callable[[Sequence[ScoredDoc]], dict[str, dict[str, float]]]]]
-TASKS = {
-    "meddocan": ("phi", meddocan),
-    "pharmaconer": (None, pharmaconer),
-    "cantemist": (None, cantemist),
+TASKS: dict[str, Callable[[Sequence[ScoredDoc]], dict[str, dict[str, float]]]] = {
+    "meddocan": meddocan,
+    "pharmaconer": pharmaconer,
+    "cantemist": cantemist,
 }
 
 
-def official_scores(task: str, docs: Sequence[ScoredDoc]) -> dict[str, dict[str, float]]:
+def check_task(task: str) -> None:
     """RAISES (BioclinError): If the task is not one of `TASKS`."""
     if task not in TASKS:
         raise BioclinError(f"No official score named {task!r}: choose from {', '.join(TASKS)}.")
-    return TASKS[task][1](docs)
+
+
+def official_scores(task: str, docs: Sequence[ScoredDoc]) -> dict[str, dict[str, float]]:
+    """RETURNS (dict): Name of the score -> its figures, from 0 to 1."""
+    check_task(task)
+    return TASKS[task](docs)

@@ -10,7 +10,7 @@ the largest counts, hence the figures depend on no order and are never below the
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -166,37 +166,36 @@ def doc_spans(doc: Doc, spans_key: str | None) -> set[CharSpan]:
     return {(span.start_char, span.end_char, span.label_) for span in spans}
 
 
-def span_pairs(
-    examples: Iterable[Example], spans_key: str | None
-) -> Iterator[tuple[Example, set[CharSpan], set[CharSpan]]]:
-    """Offsets of every Example whose reference is annotated for the layer.
+def compare(eg: Example, spans_key: str | None) -> tuple[set[CharSpan], set[CharSpan]] | None:
+    """The spans of both sides of an Example.
 
     Where only a part of `doc.ents` is annotated (tokens with ENT_IOB 0), a prediction that touches
     an unannotated token is left out, unless the reference holds exactly that span.
-    examples (Iterable[Example]): Not changed.
+    eg (Example): Not changed.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
-    YIELDS (tuple): The Example, its reference spans, its predicted spans.
+    RETURNS (tuple | None): Reference and predicted spans; None if the reference is not annotated
+        for this layer.
     RAISES (BioclinError): If the predicted Doc has another text than the reference.
     """
-    for index, eg in enumerate(examples):
-        reference = reference_spans(eg.reference, spans_key)
-        if reference is None:
-            continue
-        if eg.predicted.text != eg.reference.text:
-            raise BioclinError(
-                f"Cannot score document {index} (counted from 0): predicted and reference Doc hold"
-                " different texts, so their character offsets do not compare. Make the predicted"
-                " Doc with nlp.make_doc(reference.text)."
-            )
-        predicted = doc_spans(eg.predicted, spans_key)
-        if spans_key is None:
-            blanks = _unannotated(eg.reference)
-            predicted = {
-                span
-                for span in predicted
-                if span in reference or not any(s < span[1] and span[0] < e for s, e in blanks)
-            }
-        yield eg, reference, predicted
+    reference = reference_spans(eg.reference, spans_key)
+    if reference is None:
+        return None
+    if eg.predicted.text != eg.reference.text:
+        name = eg.reference.user_data.get(GOLD_KEY, {}).get("id", "without id")
+        raise BioclinError(
+            f"Cannot score document {name}: predicted and reference Doc hold different texts, so"
+            " their character offsets do not compare. Make the predicted Doc with"
+            " nlp.make_doc(reference.text)."
+        )
+    predicted = doc_spans(eg.predicted, spans_key)
+    if spans_key is None:
+        blanks = _unannotated(eg.reference)
+        predicted = {
+            span
+            for span in predicted
+            if span in reference or not any(s < span[1] and span[0] < e for s, e in blanks)
+        }
+    return reference, predicted
 
 
 def _unannotated(doc: Doc) -> list[tuple[int, int]]:
@@ -216,7 +215,8 @@ def span_score(
         each is None where no reference is annotated for the layer.
     """
     prefix = "ents" if spans_key is None else f"spans_{spans_key}"
-    pairs = [(gold, system) for _, gold, system in span_pairs(examples, spans_key)]
+    compared = (compare(eg, spans_key) for eg in examples)
+    pairs = [pair for pair in compared if pair is not None]
     if not pairs:
         return dict.fromkeys(f"{prefix}_{key}" for key in ("p", "r", "f", "per_type"))
     scores = score_spans(pairs)

@@ -1,0 +1,130 @@
+"""Which label is taken for which, and the errors that cost most."""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ..types import CharSpan
+
+# A reference span and the predicted span that stands for it. None: missed, or spurious.
+Pair = tuple[CharSpan | None, CharSpan | None]
+
+
+class LayerDoc(NamedTuple):
+    """What one layer of a document holds on both sides.
+
+    id (str): Of the document in its corpus.
+    text (str): The untouched text.
+    reference (set[CharSpan]): Exact offsets of the corpus.
+    predicted (set[CharSpan]): Offsets of the pipeline.
+    """
+
+    id: str
+    text: str
+    reference: set[CharSpan]
+    predicted: set[CharSpan]
+
+
+class ErrorKind(NamedTuple):
+    """kind (str): "missed", "spurious", "label" (offsets agree), "boundary" (label agrees) or
+    "both". The labels are None where that side has no span."""
+
+    kind: str
+    reference: str | None
+    predicted: str | None
+
+
+class ErrorExample(NamedTuple):
+    """One error: the document and the spans of both sides."""
+
+    doc: LayerDoc
+    pair: Pair
+
+
+def align(reference: Collection[CharSpan], predicted: Collection[CharSpan]) -> list[Pair]:
+    """Pair the spans of a document, each at most once, whatever their labels.
+
+    Equal spans first, then those that share most characters; of these first equal offsets, then
+    equal labels, then the leftmost.
+    RETURNS (list[Pair]): Every span once, in order of the text.
+    """
+    pairs: list[Pair] = [(span, span) for span in set(reference) & set(predicted)]
+    left, right = set(reference) - set(predicted), set(predicted) - set(reference)
+
+    def cost(pair: tuple[CharSpan, CharSpan]) -> tuple[int, int, bool, CharSpan, CharSpan]:
+        (s1, e1, label1), (s2, e2, label2) = pair
+        shared = min(e1, e2) - max(s1, s2)
+        return -shared, abs(s1 - s2) + abs(e1 - e2), label1 != label2, *pair
+
+    for gold, system in sorted(_overlapping(left, right), key=cost):
+        if gold in left and system in right:
+            pairs.append((gold, system))
+            left.remove(gold)
+            right.remove(system)
+    pairs += [(gold, None) for gold in left]
+    pairs += [(None, system) for system in right]
+    return sorted(pairs, key=lambda pair: (pair[0] or pair[1], pair[1] or pair[0]))
+
+
+def _overlapping(left: set[CharSpan], right: set[CharSpan]) -> Iterator[tuple[CharSpan, CharSpan]]:
+    candidates = sorted(right)
+    longest = max((end - start for start, end, _ in right), default=0)
+    for gold in left:
+        first = bisect_left(candidates, (gold[0] - longest,))
+        behind = bisect_left(candidates, (gold[1],))
+        for system in candidates[first:behind]:
+            if gold[0] < system[1]:
+                yield gold, system
+
+
+def confusion(docs: Iterable[LayerDoc]) -> Counter[tuple[str | None, str | None]]:
+    """Count the aligned spans by (reference label, predicted label).
+
+    RETURNS (Counter): (label, None) was missed, (None, label) is spurious. A row sums up to the
+        reference spans of its label, a column to the predicted ones. Boundaries may differ: the
+        diagonal is not the strict score.
+    """
+    return Counter(
+        (gold[2] if gold else None, system[2] if system else None)
+        for doc in docs
+        for gold, system in align(doc.reference, doc.predicted)
+    )
+
+
+def error_kind(pair: Pair) -> ErrorKind | None:
+    """RETURNS (ErrorKind | None): None if offsets and label agree."""
+    gold, system = pair
+    labels = gold[2] if gold else None, system[2] if system else None
+    if gold is None or system is None:
+        return ErrorKind("spurious" if gold is None else "missed", *labels)
+    if gold == system:
+        return None
+    if gold[2] == system[2]:
+        return ErrorKind("boundary", *labels)
+    return ErrorKind("label" if gold[:2] == system[:2] else "both", *labels)
+
+
+def worst_errors(
+    docs: Sequence[LayerDoc], *, n_kinds: int, n_examples: int
+) -> list[tuple[ErrorKind, int, list[ErrorExample]]]:
+    """The most frequent kinds of error, with examples.
+
+    docs (Sequence[LayerDoc]): Documents of one layer.
+    n_kinds (int): Kinds to return.
+    n_examples (int): Examples of each; the first ones that read differently.
+    RETURNS (list[tuple]): Kind, how often it occurs, examples; most frequent first.
+    """
+    counts: Counter[ErrorKind] = Counter()
+    examples: dict[ErrorKind, dict[str, ErrorExample]] = defaultdict(dict)
+    for doc in docs:
+        for pair in align(doc.reference, doc.predicted):
+            kind = error_kind(pair)
+            if kind is None:
+                continue
+            counts[kind] += 1
+            if len(examples[kind]) < n_examples:
+                surface = "|".join(doc.text[span[0] : span[1]] for span in pair if span)
+                examples[kind].setdefault(surface.casefold(), ErrorExample(doc, pair))
+    order = sorted(counts, key=lambda kind: (-counts[kind], *(part or "" for part in kind)))
+    return [(kind, counts[kind], list(examples[kind].values())) for kind in order[:n_kinds]]
