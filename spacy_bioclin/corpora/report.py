@@ -74,9 +74,13 @@ class LossReport:
                 table.add_row(kind, f"{self.count(kind):,}", f"{len(names):,}: {few}", meaning)
         return table
 
-    def check(self) -> None:
-        """RAISES (BioclinError): More spans are lost or have wrong offsets than training on this
-        corpus should bear."""
+    def check(self, *, allow_loss: bool = False) -> None:
+        """RAISES (BioclinError): There is no document, or more spans are lost or have wrong offsets
+        than training should bear, unless `allow_loss` says that it may."""
+        if not self.docs:
+            raise BioclinError("no document could be read; the messages above say why")
+        if allow_loss:
+            return
         if self.lost > MAX_LOST * self.read:
             raise BioclinError(
                 f"{self.lost} of {self.read} spans are lost (limit {MAX_LOST:.1%}); the loss "

@@ -1,0 +1,90 @@
+"""The formats by name, and the files of a corpus."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy.vocab import Vocab
+
+from ..errors import BioclinError
+from ..types import AnnotatedText, SpanAnnotation
+from .bioc_format import read_bioc
+from .brat import read_brat
+from .columns import read_columns
+from .docbin import read_docs
+from .docs import doc_to_annotated
+from .files import OnError, raise_error
+from .i2b2_xml import read_i2b2
+from .pubtator import read_pubtator
+
+
+class Format(NamedTuple):
+    """How files of a format are read.
+
+    suffixes (tuple[str, ...]): Names of the files to read in a folder end so.
+    read (Callable[[Path, OnError], list[AnnotatedText]]): Reads one file.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[[Path, OnError], list[AnnotatedText]]
+
+
+def read_spacy(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
+    """Read gold or predicted Docs back into annotations, see `doc_to_annotated`."""
+    try:
+        docs = enumerate(read_docs(path, Vocab()), start=1)
+        return [doc_to_annotated(doc, id=f"{path.stem}-{number}") for number, doc in docs]
+    except BioclinError as error:
+        on_error(path.name, error)
+        return []
+
+
+FORMATS = {
+    "brat": Format((".ann", ".txt"), read_brat),
+    "columns": Format((".tsv", ".conll", ".iob", ".bio"), read_columns),
+    "pubtator": Format((".txt", ".pubtator"), read_pubtator),
+    "i2b2": Format((".xml",), read_i2b2),
+    "bioc": Format((".xml", ".json"), read_bioc),
+    "spacy": Format((".spacy",), read_spacy),
+}
+
+
+def find_files(format: str, paths: Iterable[Path]) -> list[Path]:
+    """Find the files of a corpus; of a pair of brat files, one.
+
+    format (str): One of `FORMATS`.
+    paths (Iterable[Path]): Files, and folders that are searched at any depth.
+    RETURNS (list[Path]): The files, in the order of the paths, sorted within a folder.
+    RAISES (BioclinError): A path does not exist, or a folder holds no such file.
+    """
+    suffixes = FORMATS[format].suffixes
+    found: dict[Path, Path] = {}
+    for path in paths:
+        files = [path]
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.suffix in suffixes)
+            if not files:
+                raise BioclinError(f"{path}: no {' or '.join(suffixes)} file ({format}) in here")
+        elif not path.exists():
+            raise BioclinError(f"{path}: no such file or folder")
+        for file in files:
+            found.setdefault(file.with_suffix("") if format == "brat" else file, file)
+    return list(found.values())
+
+
+def relabel(annotated: AnnotatedText, labels: Mapping[str, str]) -> AnnotatedText:
+    """Rename the labels of spans.
+
+    annotated (AnnotatedText): The document.
+    labels (Mapping[str, str]): Old label -> new label; "*" stands for every label not named.
+    RETURNS (AnnotatedText): The document with new labels.
+    """
+    if not labels:
+        return annotated
+    annotations = tuple(
+        a._replace(label=labels.get(a.label) or labels.get("*") or a.label)
+        if isinstance(a, SpanAnnotation)
+        else a
+        for a in annotated.annotations
+    )
+    return annotated._replace(annotations=annotations)

@@ -1,0 +1,95 @@
+"""The XML of i2b2 2014 and MEDDOCAN: <TEXT> as CDATA, and <TAGS> with one element per span."""
+
+import re
+from pathlib import Path
+
+from lxml import etree
+
+from ..errors import BioclinError
+from ..types import AnnotatedText, Annotation, NoteAnnotation, SpanAnnotation
+from .files import OnError, raise_error, read_text
+
+# Read from the file, not through the parser: XML turns CRLF into LF, and offsets would shift.
+TEXT = re.compile(r"<TEXT><!\[CDATA\[(.*?)\]\]></TEXT>", re.DOTALL)
+# Kinds of the notes that carry the name of a span's element and its comment.
+ELEMENT, COMMENT = "element", "comment"
+
+
+def parse_i2b2(content: str, id: str, source: str) -> AnnotatedText:
+    """Read the content of an XML file.
+
+    content (str): The content.
+    id (str): Identifier of the document.
+    source (str): Name of the file, for error messages.
+    RETURNS (AnnotatedText): The document; the label of a span is its TYPE, or else its element.
+    RAISES (BioclinError): The file is malformed; it names file and line.
+    """
+    found = TEXT.search(content)
+    if found is None:
+        raise BioclinError(f"{source}: no <TEXT><![CDATA[…]]></TEXT>; is it i2b2 2014 XML?")
+    text = found[1]
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    try:
+        root = etree.fromstring(content.encode("utf-8"), parser)
+    except etree.XMLSyntaxError as error:
+        raise BioclinError(f"{source}, line {error.lineno}: malformed XML") from None
+    annotations: list[Annotation] = []
+    for number, tag in enumerate(root.iterfind("TAGS/*"), start=1):
+        span = _parse_tag(tag, number, len(text), f"{source}, line {tag.sourceline}")
+        annotations += [span, NoteAnnotation("", ELEMENT, span.id, str(tag.tag))]
+        if "comment" in tag.attrib:
+            annotations.append(NoteAnnotation("", COMMENT, span.id, tag.attrib["comment"]))
+    return AnnotatedText(id, text, tuple(annotations), source)
+
+
+def format_i2b2(annotated: AnnotatedText, *, root: str = "deIdi2b2") -> str:
+    """Write a document as XML; the inverse of `parse_i2b2`.
+
+    annotated (AnnotatedText): The document; its spans have one fragment.
+    root (str): Name of the root element.
+    RETURNS (str): The content.
+    """
+    if "]]>" in annotated.text:
+        raise BioclinError(f"{annotated.id}: the text holds ']]>', which CDATA cannot")
+    notes = {
+        (note.kind, note.target): note.text
+        for note in annotated.annotations
+        if isinstance(note, NoteAnnotation)
+    }
+    tags = etree.Element("TAGS")
+    for span in annotated.annotations:
+        if isinstance(span, SpanAnnotation):
+            ((start, end),) = span.fragments
+            element = notes.get((ELEMENT, span.id), span.label)
+            attributes = {"id": span.id, "start": str(start), "end": str(end), "text": span.surface}
+            if element != span.label:
+                attributes["TYPE"] = span.label
+            if (COMMENT, span.id) in notes:
+                attributes["comment"] = notes[COMMENT, span.id]
+            etree.SubElement(tags, element, attributes)
+    etree.indent(tags)
+    xml = etree.tostring(tags, encoding="unicode")
+    header = '<?xml version="1.0" encoding="UTF-8"?>'
+    return f"{header}\n<{root}>\n<TEXT><![CDATA[{annotated.text}]]></TEXT>\n{xml}\n</{root}>\n"
+
+
+def read_i2b2(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
+    """Read an XML file, see `parse_i2b2`."""
+    try:
+        return [parse_i2b2(read_text(path), path.stem, str(path))]
+    except BioclinError as error:
+        on_error(path.name, error)
+        return []
+
+
+def _parse_tag(tag: "etree._Element", number: int, text_length: int, where: str) -> SpanAnnotation:
+    start, end = tag.get("start", ""), tag.get("end", "")
+    if not (start.isdigit() and end.isdigit()):
+        raise BioclinError(f"{where}: <{tag.tag}> has no start and end")
+    if not int(start) <= int(end) <= text_length:
+        raise BioclinError(
+            f"{where}: offsets {start}-{end} are not within the text ({text_length} characters)"
+        )
+    id = tag.get("id") or f"T{number}"
+    label = tag.get("TYPE") or str(tag.tag)
+    return SpanAnnotation(id, label, ((int(start), int(end)),), tag.get("text", ""))
