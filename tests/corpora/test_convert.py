@@ -1,0 +1,141 @@
+"""`bioclin convert` as a user types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from spacy.vocab import Vocab
+from typer.testing import CliRunner, Result
+
+from spacy_bioclin.catalog.tasks import load_tasks
+from spacy_bioclin.cli import app
+from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.corpora.formats import FORMATS, find_files
+from spacy_bioclin.types import GOLD_KEY
+
+TEXT = "Paciente de 40 años.\r\nIngresa por tos."
+ANN = "T1\tEDAD 12 19\t40 años\n#1\tAnnotatorNotes T1\tC1\nT2\tEDAD 12 14\t40\n*\tEquiv T1 T2\n"
+
+
+def convert(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, ["convert", *map(str, args)])
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "brat"
+    folder.mkdir()
+    for i in range(3):
+        (folder / f"note{i}.txt").write_bytes(TEXT.encode())
+        (folder / f"note{i}.ann").write_bytes(ANN.encode())
+    return folder
+
+
+def test_brat_to_docs_to_brat(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "corpus" / "train.spacy"
+    result = convert("brat", corpus, out, "--lang", "es", "--layer", "phi", "--task", "mine")
+    assert result.exit_code == 0, result.output
+    assert "nested" in result.stderr and "Loss report" in result.stderr
+    docs = list(read_docs(out, Vocab()))
+    assert [doc.text for doc in docs] == [TEXT] * 3
+    assert [[span.text for span in doc.spans["phi"]] for doc in docs] == [["40 años", "40"]] * 3
+    assert not any(doc.ents for doc in docs)
+    assert [sent.text.strip() for sent in docs[0].sents] == TEXT.split("\r\n")
+    assert [doc.user_data[GOLD_KEY]["id"] for doc in docs] == ["note0", "note1", "note2"]
+    assert {doc.user_data[GOLD_KEY]["task"] for doc in docs} == {"mine"}
+    report = json.loads((tmp_path / "corpus" / "train.report.json").read_text())
+    assert (report["docs"], report["read"], report["kept"], report["nested"]) == (3, 6, 6, 3)
+    assert report["files"]["nested"] == {f"note{i}.ann": 1 for i in range(3)}
+
+    assert convert("spacy", out, tmp_path / "back").exit_code == 0
+    for file in sorted(corpus.iterdir()):
+        assert (tmp_path / "back" / file.name).read_bytes() == file.read_bytes()
+    again = convert("spacy", out, tmp_path / "back")
+    assert again.exit_code == 1 and "not empty" in again.stderr
+
+
+def test_the_catalogue_sets_language_layers_and_labels(tmp_path: Path) -> None:
+    source = tmp_path / "x.txt"
+    source.write_text("7|t|Ataxia.\n7|a|Rare.\n7\t0\t6\tAtaxia\tSpecificDisease\tD1\n")
+    out = tmp_path / "x.spacy"
+    report = tmp_path / "losses.json"
+    result = convert("pubtator", source, out, "--task", "ncbi-disease", "--report", report)
+    assert result.exit_code == 0, result.output
+    (doc,) = read_docs(out, Vocab())
+    assert [(ent.text, ent.label_, ent.kb_id_) for ent in doc.ents] == [("Ataxia", "Disease", "D1")]
+    assert json.loads(report.read_text())["kept"] == 1
+
+
+def test_a_bad_document_is_an_error_or_a_counted_skip(corpus: Path, tmp_path: Path) -> None:
+    (corpus / "note1.ann").write_text("T1\t12 19\t40 años\n")
+    (corpus / "note2.txt").unlink()
+    out = tmp_path / "x.spacy"
+    result = convert("brat", corpus, out, "--lang", "es")
+    assert result.exit_code == 1 and not out.exists()
+    assert "note1.ann, line 1: malformed T line" in result.stderr.replace("\n", " ")
+    assert "--skip-bad" in result.stderr and "40 años" not in result.stderr
+    result = convert("brat", corpus, out, "--lang", "es", "--skip-bad")
+    assert result.exit_code == 0, result.output
+    report = json.loads((tmp_path / "x.report.json").read_text())
+    assert (report["docs"], report["skipped"]) == (1, 2)
+    assert report["files"]["skipped"] == {"note1.ann": 1, "note2.ann": 1}
+
+
+def test_too_much_loss_is_an_error_that_leaves_out_as_it_was(corpus: Path, tmp_path: Path) -> None:
+    (corpus / "note1.ann").write_text("T1\tEDAD 0 0\t\n")
+    out = tmp_path / "x.spacy"
+    out.write_text("before")
+    result = convert("brat", corpus, out, "--lang", "es")
+    assert result.exit_code == 1 and out.read_text() == "before"
+    assert "1 of 5 spans are lost" in result.stderr
+    assert json.loads((tmp_path / "x.report.json").read_text())["lost"] == 1
+    assert convert("brat", corpus, out, "--lang", "es", "--allow-loss").exit_code == 0
+    assert len(list(read_docs(out, Vocab()))) == 3
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["bratt", "IN", "x.spacy", "--lang", "es"], "format is 'bratt', want one of brat,"),
+        (["brat", "IN", "x.spacy"], "the language is not known"),
+        (["brat", "IN", "x.spacy", "--task", "medocan"], "the language is not known"),
+        (["brat", "IN", "x.spacy", "--lang", "qq"], "--lang is 'qq'"),
+        (
+            ["brat", "IN", "x.spacy", "--lang", "es", "--layer", "A=phi"],
+            "no layer is set for label",
+        ),
+        (["brat", "IN", "x.spacy", "--lang", "es", "--layer", "A="], "--layer wants the name"),
+        (["i2b2", "IN", "x.spacy", "--lang", "es"], "no .xml file"),
+        (["brat", "NONE", "x.spacy", "--lang", "es"], "no such file or folder"),
+    ],
+)
+def test_mistakes(corpus: Path, tmp_path: Path, args: list[str], message: str) -> None:
+    paths = {"IN": corpus, "NONE": tmp_path / "none", "x.spacy": tmp_path / "x.spacy"}
+    result = convert(*(paths.get(arg, arg) for arg in args))
+    assert result.exit_code == 1 and not (tmp_path / "x.spacy").exists()
+    assert message in result.stderr.replace("\n", " ") and "Traceback" not in result.output
+
+
+def test_catalogue() -> None:
+    tasks = load_tasks()
+    assert {"meddocan", "pharmaconer", "cantemist", "bc5cdr", "ncbi-disease"} <= set(tasks)
+    for task in tasks.values():
+        assert task.format in FORMATS and {"train", "test"} <= set(task.splits)
+        assert all(isinstance(paths, list) for paths in task.splits.values())
+        (layer,) = task.layers.values()
+        assert task.metric == ("ents_f" if layer == "ents" else f"spans_{layer}_f")
+    assert tasks["meddocan"].layers == {"*": "phi"}
+
+
+@pytest.mark.corpora
+def test_the_files_of_the_catalogue(data_dir: Path) -> None:
+    n_files = {
+        name: {
+            split: len(find_files(task.format, [data_dir / path for path in paths]))
+            for split, paths in task.splits.items()
+        }
+        for name, task in load_tasks().items()
+    }
+    assert n_files["cantemist"] == {"train": 501, "dev": 500, "test": 300}
+    assert n_files["jnlpba"] == {"train": 2000, "test": 404}
+    assert sum(n_files["nubes"].values()) == 608
