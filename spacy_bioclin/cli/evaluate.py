@@ -218,32 +218,34 @@ def _print(metrics: dict[str, Any]) -> None:
     console = Console()
     for layer, scores in metrics["layers"].items():
         strict, relaxed = scores["strict"], scores["relaxed"]
-        table = Table(title=f"{layer}: {scores['docs']} documents, scores in %", show_footer=True, box=SIMPLE)
-        total = _cells(strict["micro"], relaxed["micro"])
-        heads = ("Gold", "Found", "P", "R", "F1", "95 %", "Relaxed")
+        title = f"{layer}: strict scores in %, {scores['docs']} documents"
+        table = Table(title=title, show_footer=True, box=SIMPLE, pad_edge=False)
         table.add_column("Label", footer="micro", overflow="fold")
-        for head, footer in zip(heads, total, strict=True):
+        heads = ("Gold", "Found", "P", "R", "F1", "95 %")
+        for head, footer in zip(heads, _cells(strict["micro"]), strict=True):
             table.add_column(head, footer=footer, justify="right", no_wrap=True)
         for label, figures in strict["per_type"].items():
-            table.add_row(label, *_cells(figures, relaxed["per_type"][label]))
+            table.add_row(label, *_cells(figures))
         console.print(table)
+        console.print(
+            f"macro F1 {100 * strict['macro']['f']:.2f}, relaxed micro F1"
+            f" {100 * relaxed['micro']['f']:.2f} (95 %: {_interval(relaxed['micro'])})"
+        )
         for name, figures in (scores["official"] or {"scores": {}})["scores"].items():
             shown = "  ".join(f"{key} {value:.4f}" for key, value in figures.items())
             console.print(f"official {scores['official']['task']} {name}: {shown}")
     console.print(f"{metrics['speed']['words_per_second']:,.0f} words/s")
 
 
-def _cells(strict: dict[str, Any], relaxed: dict[str, Any]) -> list[str]:
-    prf = [f"{100 * strict[key]:.2f}" for key in "prf"]
-    low, high = strict["f_interval"]
-    gold, found = strict["tp"] + strict["fn"], strict["tp"] + strict["fp"]
-    return [
-        str(gold),
-        str(found),
-        *prf,
-        f"{100 * low:.1f}–{100 * high:.1f}",
-        f"{100 * relaxed['f']:.2f}",
-    ]
+def _cells(figures: dict[str, Any]) -> list[str]:
+    gold, found = figures["tp"] + figures["fn"], figures["tp"] + figures["fp"]
+    prf = [f"{100 * figures[key]:.2f}" for key in "prf"]
+    return [str(gold), str(found), *prf, _interval(figures)]
+
+
+def _interval(figures: dict[str, Any]) -> str:
+    low, high = figures["f_interval"]
+    return f"{100 * low:.1f}–{100 * high:.1f}"
 
 
 def _warn(message: str) -> None:

@@ -10,10 +10,10 @@ from spacy.training import Example
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.evaluation.spans import (
     Counts,
+    compare,
     make_span_scorer,
     relaxed_match,
     score_spans,
-    span_pairs,
 )
 from spacy_bioclin.types import GOLD_KEY
 
@@ -209,6 +209,6 @@ def test_empty_doc():
 
 def test_different_texts_are_an_error_without_their_text():
     other = Doc(spacy.blank("es").vocab, words=["Garcia"])
-    with pytest.raises(BioclinError, match=r"document 0.*different texts") as caught:
-        list(span_pairs([Example(other, make_doc([(0, 1, "S")]))], None))
+    with pytest.raises(BioclinError, match=r"document d: .*different texts") as caught:
+        compare(Example(other, make_doc([(0, 1, "S")], gold={})), None)
     assert "Fiebre" not in str(caught.value) and "Garcia" not in str(caught.value)

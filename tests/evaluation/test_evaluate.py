@@ -1,0 +1,342 @@
+"""The metrics, the page and the command, on a small pipeline of rules."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
+
+from spacy_bioclin.cli import app
+from spacy_bioclin.evaluation.confusion import ErrorExample, LayerDoc
+from spacy_bioclin.evaluation.metrics import layer_metrics, run_pipeline, spacy_scores
+from spacy_bioclin.evaluation.report import Piece, make_matrix, make_snippet, render_report
+from spacy_bioclin.types import GOLD_KEY
+
+TEXTS = {
+    "caso-uno": "Paciente Rosalinda Etxeberria con cefalea intensa.\nToma <b>nolotil</b> & agua.",
+    "caso-dos": "Cefalea tensional de Rosalinda desde hace tres días, sin fiebre; toma ibuprofeno.",
+    "caso-tres": "",
+}
+# layer -> (surface, label)
+GOLD = {
+    "caso-uno": {
+        "ents": [("cefalea intensa", "SINTOMA"), ("<b>nolotil</b>", "FARMACO")],
+        "phi": [("Rosalinda Etxeberria", "NOMBRE")],
+    },
+    "caso-dos": {
+        "ents": [
+            ("Cefalea tensional", "SINTOMA"),
+            ("fiebre", "SINTOMA"),
+            ("ibuprofeno", "FARMACO"),
+        ],
+        "phi": [("Rosalinda", "NOMBRE")],
+    },
+    "caso-tres": {"ents": [], "phi": []},
+}
+
+
+def located(text, items):
+    return [[text.index(s), text.index(s) + len(s), label, ""] for s, label in items]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    nlp = spacy.blank("es")
+    nlp.add_pipe("entity_ruler").add_patterns(
+        [
+            {"label": "SINTOMA", "pattern": "cefalea intensa"},  # right
+            {"label": "SINTOMA", "pattern": "Cefalea"},  # too short
+            {"label": "SINTOMA", "pattern": "ibuprofeno"},  # wrong label
+            {"label": "FARMACO", "pattern": "agua"},  # spurious
+        ]
+    )
+    ruler = nlp.add_pipe("span_ruler", config={"spans_key": "phi"})
+    ruler.add_patterns([{"label": "NOMBRE", "pattern": "Rosalinda"}])
+    return nlp
+
+
+def gold_docs(nlp, layers=("ents", "phi")):
+    docs = []
+    for name, text in TEXTS.items():
+        doc = nlp.make_doc(text)
+        gold = {layer: located(text, GOLD[name][layer]) for layer in layers}
+        doc.user_data[GOLD_KEY] = {"id": name, "task": "t", "layers": gold}
+        docs.append(doc)
+    return docs
+
+
+def run(nlp, layers=("ents", "phi")):
+    return run_pipeline(nlp, gold_docs(nlp, layers), lambda doc: None)
+
+
+def make_page(nlp, **kwargs):
+    result = run(nlp)
+    metrics = {
+        "pipeline": {"name": "es_reglas", "version": "1.0"},
+        "corpus": {"name": "dev.spacy", "docs": 3, "words": 10},
+        "layers": {name: layer_metrics(docs) for name, docs in result.layers.items()},
+        "speed": {"words_per_second": 10.0},
+        "date": "2026-11-20",
+        "versions": {"spacy": "3"},
+        "commit": None,
+    }
+    for layer in metrics["layers"].values():
+        layer["official"] = None
+    return render_report(metrics, result.layers, **kwargs)
+
+
+# -- metrics ---------------------------------------------------------------------------------------
+
+
+def test_run_and_metrics_by_hand(nlp):
+    result = run(nlp)
+    assert (result.n_docs, result.unpredicted, set(result.layers)) == (3, [], {"ents", "phi"})
+    assert [doc.id for doc in result.layers["ents"]] == list(TEXTS)
+    ents = layer_metrics(result.layers["ents"])
+    micro = ents["strict"]["micro"]
+    assert (micro["tp"], micro["fp"], micro["fn"]) == (1, 3, 4)
+    assert (micro["p"], micro["r"], micro["f"]) == pytest.approx((1 / 4, 1 / 5, 2 / 9))
+    assert 0 <= micro["f_interval"][0] <= micro["f"] <= micro["f_interval"][1] <= 1
+    assert ents["relaxed"]["micro"]["tp"] == 2
+    assert ents["confusion"] == [
+        [None, "FARMACO", 1],
+        ["FARMACO", None, 1],
+        ["FARMACO", "SINTOMA", 1],
+        ["SINTOMA", None, 1],
+        ["SINTOMA", "SINTOMA", 2],
+    ]
+    scores = spacy_scores({"ents": ents, "phi": layer_metrics(result.layers["phi"])})
+    assert scores["ents_f"] == micro["f"]
+    assert scores["ents_per_type"]["FARMACO"] == {"p": 0.0, "r": 0.0, "f": 0.0}
+    assert (scores["spans_phi_p"], scores["spans_phi_r"]) == (0.5, 0.5)
+
+
+def test_references_are_not_changed(nlp):
+    docs = gold_docs(nlp)
+    before = [doc.to_bytes() for doc in docs]
+    run_pipeline(nlp, docs, lambda doc: None)
+    assert [doc.to_bytes() for doc in docs] == before
+
+
+def test_layers_without_gold_offsets(nlp):
+    doc = Doc(nlp.vocab, words=["Cefalea", "."], ents=["B-SINTOMA", "O"])
+    result = run_pipeline(nlp, [doc], lambda doc: None)
+    assert list(result.layers) == ["ents"]
+    assert result.layers["ents"][0].reference == {(0, 7, "SINTOMA")}
+
+
+# -- page ------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """Tags that are open at the end, attributes, and text."""
+
+    VOID = ("meta",)
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words = [], [], [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def test_page_is_well_formed_and_asks_nothing_of_the_network(nlp):
+    html = make_page(nlp, with_text=True)
+    page = Page(html)
+    assert page.open == []
+    assert "b" in page.tags and "script" not in page.tags and "link" not in page.tags
+    assert not {"src", "href", "onclick"} & {name for name, _ in page.attributes}
+    assert not re.search(r"https?:|url\(|@import", html)
+
+
+def test_page_escapes_note_text_and_says_that_it_holds_it(nlp):
+    html = make_page(nlp, with_text=True)
+    assert "This page holds note text." in html
+    assert "<b>nolotil" not in html
+    assert "&lt;b&gt;nolotil&lt;/b&gt;" in html
+    assert '<mark class="predicted">agua</mark>' in html
+    assert '<mark class="gold predicted">ibuprofeno</mark>' in html
+    assert "intensa. ↵ Toma" in Page(html).words
+
+
+def test_page_without_text_holds_none(nlp):
+    html = make_page(nlp, with_text=False)
+    assert "This page holds no note text." in html
+    assert Page(html).open == []
+    visible = Page(html).words
+    for name, text in TEXTS.items():
+        assert name not in html
+        for word in re.findall(r"\w{5,}", text):
+            assert word not in visible, word
+    for layers in GOLD.values():
+        for surface, _ in (item for items in layers.values() for item in items):
+            assert surface not in html
+    assert "FARMACO" in html and "missed" in html
+
+
+@pytest.mark.parametrize("label", ["<script>alert(1)</script>", '"><img>'])
+def test_labels_are_escaped(label):
+    docs = [LayerDoc("<i>", "Fiebre", {(0, 6, label)}, set())]
+    metrics = {
+        "pipeline": {"name": label, "version": label},
+        "corpus": {"name": label, "docs": 1, "words": 1},
+        "layers": {label: {**layer_metrics(docs), "official": None}},
+        "speed": {"words_per_second": 1.0},
+        "date": "",
+        "versions": {},
+        "commit": label,
+    }
+    page = Page(render_report(metrics, {label: docs}, with_text=True))
+    assert page.open == []
+    assert not {"script", "img", "i"} & set(page.tags)
+
+
+def test_snippet_marks_both_spans_with_60_characters_around():
+    text = "a" * 100 + "Ana Ruiz" + "b" * 100
+    doc = LayerDoc("d", text, set(), set())
+    snippet = make_snippet(ErrorExample(doc, ((100, 108, "N"), (104, 109, "N"))))
+    assert snippet.pieces == [
+        Piece("a" * 60, False, False),
+        Piece("Ana ", True, False),
+        Piece("Ruiz", True, True),
+        Piece("b", False, True),
+        Piece("b" * 60, False, False),
+    ]
+
+
+def test_snippet_at_the_ends_of_a_text_and_of_a_very_long_span():
+    doc = LayerDoc("d", "Ana", set(), set())
+    assert make_snippet(ErrorExample(doc, (None, (0, 3, "N")))).pieces == [
+        Piece("Ana", False, True)
+    ]
+    doc = LayerDoc("d", "x" * 5000, set(), set())
+    (piece,) = make_snippet(ErrorExample(doc, ((0, 5000, "N"), None))).pieces
+    assert len(piece.text) < 420 and "[…]" in piece.text
+
+
+def test_matrix_has_the_labels_that_occur_and_none_last():
+    matrix = make_matrix([("B", "A", 3), ("B", None, 1), (None, "A", 2)])
+    assert (matrix.rows, matrix.columns) == (["B", None], ["A", None])
+    assert matrix.cells == [[(3, 0.75), (1, 0.25)], [(2, 1.0), (0, 0.0)]]
+
+
+# -- command ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(nlp, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluate")
+    nlp.meta["name"] = "reglas"
+    nlp.to_disk(folder / "pipeline")
+    DocBin(docs=gold_docs(nlp), store_user_data=True).to_disk(folder / "dev.spacy")
+    DocBin().to_disk(folder / "empty.spacy")
+    return folder
+
+
+def evaluate(folder, *arguments, pipeline="pipeline", corpus="dev.spacy"):
+    command = ["evaluate", str(folder / pipeline), str(folder / corpus)]
+    output = ["-o", str(folder / "out" / "metrics.json")]
+    return CliRunner().invoke(app, [*command, *output, *map(str, arguments)])
+
+
+def test_command_writes_metrics_page_and_predictions(folder, nlp):
+    page, predicted = folder / "out" / "page.html", folder / "out" / "predicted.spacy"
+    result = evaluate(
+        folder, "--html", page, "--official", "meddocan", "--save-predictions", predicted
+    )
+    assert result.exit_code == 0, result.output
+    written = (folder / "out" / "metrics.json").read_text(encoding="utf-8")
+    metrics = json.loads(written)
+    assert metrics["pipeline"] == {
+        "name": "es_reglas",
+        "version": "0.0.0",
+        "components": ["entity_ruler", "span_ruler"],
+    }
+    assert metrics["corpus"]["docs"] == 3
+    assert metrics["scores"]["ents_f"] == pytest.approx(2 / 9)
+    official = metrics["layers"]["phi"]["official"]["scores"]
+    assert official["ner"] == {"leak": 1 / 3, "p": 0.5, "r": 0.5, "f": 0.5}  # 1 missed, 3 lines
+    assert metrics["speed"]["words_per_second"] > 0
+    for word in re.findall(r"\w{5,}", " ".join(TEXTS.values())):
+        assert word not in written and word not in result.output, word
+    assert "This page holds note text." in page.read_text(encoding="utf-8")
+    docs = list(DocBin().from_disk(predicted).get_docs(nlp.vocab))
+    assert [ent.text for ent in docs[0].ents] == ["cefalea intensa", "agua"]
+    assert [span.text for span in docs[0].spans["phi"]] == ["Rosalinda"]
+    assert "SINTOMA" in result.output
+    assert not list(folder.rglob("*.partial"))
+
+
+def test_command_reads_a_folder_of_shards(folder, nlp):
+    shards = folder / "shards"
+    shards.mkdir(exist_ok=True)
+    for index, doc in enumerate(gold_docs(nlp)):
+        DocBin(docs=[doc], store_user_data=True).to_disk(shards / f"{index}.spacy")
+    result = evaluate(folder, "--html", folder / "out" / "n.html", "--no-text", corpus="shards")
+    assert result.exit_code == 0, result.output
+    assert "Rosalinda" not in (folder / "out" / "n.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "arguments, kwargs, message",
+    [
+        ([], {"pipeline": "absent"}, r"Cannot load the pipeline .*absent.* package"),
+        ([], {"corpus": "absent.spacy"}, r"absent\.spacy: no such file"),
+        ([], {"corpus": "empty.spacy"}, r"empty\.spacy: holds no Docs"),
+        (["--gpu-id", "99"], {}, r"--gpu-id 99: this GPU cannot be used"),
+        (["--official", "i2b2"], {}, r"No official score named 'i2b2': choose from meddocan"),
+    ],
+)
+def test_mistakes_are_one_message(folder, arguments, kwargs, message):
+    result = evaluate(folder, *arguments, **kwargs)
+    assert result.exit_code == 1
+    assert re.search(message, " ".join(result.stderr.split()))
+    assert "Traceback" not in result.output
+
+
+def test_layers_that_the_pipeline_never_sets(folder, nlp):
+    plain = spacy.blank("es")
+    plain.add_pipe("entity_ruler").add_patterns([{"label": "SINTOMA", "pattern": "fiebre"}])
+    plain.to_disk(folder / "plain")
+    result = evaluate(folder, pipeline="plain")
+    assert result.exit_code == 0
+    assert "warning" in result.stderr and "layer 'phi', which the pipeline never sets" in " ".join(
+        result.stderr.split()
+    )
+    metrics = json.loads((folder / "out" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["layers_not_predicted"] == ["phi"]
+    DocBin(docs=gold_docs(nlp, ["phi"]), store_user_data=True).to_disk(folder / "phi.spacy")
+    result = evaluate(folder, pipeline="plain", corpus="phi.spacy")
+    assert result.exit_code == 1
+    assert "sets none of the layers that the corpus is annotated for (phi)" in " ".join(
+        result.stderr.split()
+    )
+
+
+def test_wrong_language_is_a_warning(folder):
+    english = spacy.blank("en")
+    english.add_pipe("entity_ruler").add_patterns([{"label": "SINTOMA", "pattern": "fiebre"}])
+    english.to_disk(folder / "english")
+    text = "El dolor es para la paciente como un peso que tiene desde hace días. "
+    doc = english.make_doc(9 * text)
+    doc.user_data[GOLD_KEY] = {"id": "d", "task": "t", "layers": {"ents": []}}
+    DocBin(docs=[doc], store_user_data=True).to_disk(folder / "spanish.spacy")
+    result = evaluate(folder, pipeline="english", corpus="spanish.spacy")
+    assert result.exit_code == 0
+    assert "the corpus looks like 'es'" in " ".join(result.stderr.split())
+    result = evaluate(folder, corpus="spanish.spacy")
+    assert "looks like" not in result.stderr
