@@ -13,8 +13,7 @@ from .bootstrap import f1_interval
 from .confusion import LayerDoc, confusion
 from .spans import Counts, SpanScores, compare, relaxed_match, score_spans
 
-# doc.ents under the name that it has among the layers of a gold Doc; other layers are keys of
-# doc.spans.
+# Name of the layer that doc.ents belongs to; the others are keys of doc.spans.
 ENTS = "ents"
 
 
@@ -48,17 +47,19 @@ def run_pipeline(
     """
     gold_layers = sorted({layer for doc in references for layer in annotated_layers(doc)})
     found: dict[str, list[LayerDoc]] = {layer: [] for layer in gold_layers}
-    predicts = {ENTS} if _sets_ents(nlp) else set()
+    predicts: set[str] = set()
     n_words = 0
     started = time.perf_counter()
     texts = ((reference.text, reference) for reference in references)
     for index, (doc, reference) in enumerate(nlp.pipe(texts, as_tuples=True)):
         eg = Example(doc, reference)
         n_words += len(doc)
-        predicts.update(doc.spans, [ENTS] if doc.ents else [])
+        if len(doc):
+            predicts |= annotated_layers(doc)
         name = reference.user_data.get(GOLD_KEY, {}).get("id", str(index))
         for layer in gold_layers:
-            spans = compare(eg, None if layer == ENTS else layer)
+            # A pipeline may find more than doc.ents can hold: nested entities in doc.spans["ents"].
+            spans = compare(eg, None if layer == ENTS and ENTS not in doc.spans else layer)
             if spans is not None:
                 found[layer].append(LayerDoc(name, doc.text, *spans))
         on_doc(doc)
@@ -69,15 +70,11 @@ def run_pipeline(
 
 
 def annotated_layers(doc: Doc) -> set[str]:
-    """RETURNS (set[str]): The layers that a gold Doc is annotated for."""
+    """RETURNS (set[str]): The layers that a Doc is annotated for, be they empty."""
     gold = doc.user_data.get(GOLD_KEY)
     if gold is not None:
         return set(gold["layers"])
     return {*doc.spans, *([ENTS] if doc.has_annotation("ENT_IOB") else [])}
-
-
-def _sets_ents(nlp: Language) -> bool:
-    return any("doc.ents" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names)
 
 
 def layer_metrics(docs: Sequence[LayerDoc]) -> dict[str, Any]:

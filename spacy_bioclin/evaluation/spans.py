@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+from spacy.attrs import ENT_IOB
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -200,8 +202,10 @@ def compare(eg: Example, spans_key: str | None) -> tuple[set[CharSpan], set[Char
 
 def _unannotated(doc: Doc) -> list[tuple[int, int]]:
     """RETURNS (list): Offsets of the tokens without ENT_IOB; [] if all or none are annotated."""
-    blanks = [(token.idx, token.idx + len(token)) for token in doc if not token.ent_iob]
-    return blanks if len(blanks) < len(doc) else []
+    blank: list[int] = np.flatnonzero(doc.to_array(ENT_IOB) == 0).tolist()
+    if len(blank) == len(doc):
+        return []
+    return [(doc[i].idx, doc[i].idx + len(doc[i])) for i in blank]
 
 
 def span_score(

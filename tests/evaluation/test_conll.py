@@ -72,6 +72,26 @@ def test_equals_seqeval():
     assert scores.macro["f"] == pytest.approx(report["macro avg"]["f1-score"])
 
 
+@pytest.mark.corpora
+@pytest.mark.parametrize(
+    "split, counts",
+    [
+        ("train", {"Chemical": 5203, "Disease": 4182}),
+        ("devel", {"Chemical": 5347, "Disease": 4246}),
+        ("test", {"Chemical": 5385, "Disease": 4424}),
+    ],
+)
+def test_mentions_of_bc5cdr(data_dir, split, counts):
+    """The counts that the corpus is known to have; each tagging scores 1 against itself."""
+    text = (data_dir / f"bc5cdr/iob/{split}.tsv").read_text(encoding="utf-8")
+    sentences = [
+        [line.split("\t")[1] for line in block.split("\n")] for block in text.strip().split("\n\n")
+    ]
+    scores = conlleval((tags, tags) for tags in sentences)
+    assert {label: count.tp for label, count in scores.per_label.items()} == counts
+    assert scores.micro.f1 == 1.0
+
+
 # -- spans against nervaluate ----------------------------------------------------------------------
 
 

@@ -128,6 +128,18 @@ def test_layers_without_gold_offsets(nlp):
     assert result.layers["ents"][0].reference == {(0, 7, "SINTOMA")}
 
 
+def test_nested_entities_of_the_pipeline_count_before_its_flat_ones():
+    nlp = spacy.blank("es")
+    nlp.add_pipe("span_ruler", config={"spans_key": "ents"}).add_patterns(
+        [{"label": "A", "pattern": "cefalea"}, {"label": "B", "pattern": "cefalea intensa"}]
+    )
+    doc = nlp.make_doc("cefalea intensa")
+    layers = {"ents": [[0, 7, "A", ""], [0, 15, "B", ""]]}
+    doc.user_data[GOLD_KEY] = {"id": "d", "task": "t", "layers": layers}
+    result = run_pipeline(nlp, [doc], lambda doc: None)
+    assert layer_metrics(result.layers["ents"])["strict"]["micro"]["f"] == 1.0
+
+
 # -- page ------------------------------------------------------------------------------------------
 
 
