@@ -13,7 +13,8 @@ FLOORS = (
     ("corpora", "tokenization", "encoders", "training", "evaluation"),
     ("ner", "relations", "pairs", "context", "deid", "linking"),
     ("pretraining", "packaging", "runner"),
-    ("cli", "__main__"),
+    ("cli",),
+    ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 MAX_MODULE_LINES = 400
