@@ -78,7 +78,7 @@ def main(
 def _on_error(skip_bad: bool, losses: "LossReport", console: "Console") -> "OnError":
     def skip(name: str, error: BioclinError) -> None:
         if not skip_bad:
-            raise BioclinError(f"{error} (--skip-bad leaves such documents out)")
+            raise BioclinError(f"{error}; --skip-bad leaves such documents out and counts them")
         losses.add("skipped", Path(name).name)
         console.print(f"skipped: {error}", markup=False)
 

@@ -99,6 +99,8 @@ def read_brat_file(txt: Path, ann: Path | None = None) -> AnnotatedText:
 def read_brat(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read the document that an .ann or a .txt file belongs to; both files have to be there."""
     try:
+        if path.suffix not in (".ann", ".txt"):
+            raise BioclinError(f"{path}: brat files end in .ann and .txt")
         return [read_brat_file(path.with_suffix(".txt"), path.with_suffix(".ann"))]
     except BioclinError as error:
         on_error(path.name, error)

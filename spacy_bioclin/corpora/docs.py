@@ -77,7 +77,7 @@ def make_gold_doc(
     by_layer: dict[str, list[GoldSpan]] = {name: [] for name in layers.values()}
     for layer, span in _gold_spans(doc, annotated, layers):
         by_layer.setdefault(layer, []).append(span)
-    name = Path(annotated.source).name or annotated.id
+    name = _name(annotated)
     for layer, spans in by_layer.items():
         not_in_ents = _fill_layer(doc, layer, spans)
         _count(doc, spans, not_in_ents, name, report)
@@ -135,6 +135,13 @@ def doc_to_annotated(doc: Doc, *, id: str) -> AnnotatedText:
         for number, (start, end, label) in enumerate(sorted(found), start=1)
     ]
     return AnnotatedText(id, doc.text, tuple(annotations))
+
+
+def _name(annotated: AnnotatedText) -> str:
+    """The name of a document in the loss report: its file, and its id if the file holds several."""
+    source = Path(annotated.source)
+    is_whole_file = not annotated.source or source.stem == annotated.id
+    return (source.name or annotated.id) if is_whole_file else f"{source.name}#{annotated.id}"
 
 
 def spans_of(annotated: AnnotatedText) -> list[SpanAnnotation]:

@@ -5,20 +5,21 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..errors import BioclinError
 
 # What can happen to a span, and, last, to a document. A span can be counted under several.
 KINDS = {
-    "snapped": "a boundary inside a token, moved outwards to the token's edge",
-    "nested": "inside a longer span of its layer, or labelled twice; kept in doc.spans",
-    "crossing": "partly overlaps an earlier span of its layer; kept in doc.spans",
-    "duplicate": "same offsets and label as an earlier span; kept in doc.spans",
-    "not_in_ents": "not in the flat doc.ents because a longer span is; kept in doc.spans",
-    "discontinuous": "several fragments, replaced by the span that covers them",
-    "wrong_offset": "the text at the offsets is not the text in the file; offsets kept",
-    "empty": "covers no character of a token: lost",
+    "snapped": "boundary inside a token, moved out to its edge",
+    "nested": "inside a span of its layer, or labelled twice; in doc.spans",
+    "crossing": "partly overlaps a span of its layer; in doc.spans",
+    "duplicate": "same offsets and label as another; in doc.spans",
+    "not_in_ents": "not in doc.ents, where another has its tokens; in doc.spans",
+    "discontinuous": "several fragments; the span from first to last counts",
+    "wrong_offset": "text at the offsets is not that in the file; offsets kept",
+    "empty": "touches no token: lost",
     "skipped": "documents that could not be read",
 }
 MAX_LOST = 0.001  # share of spans; DESIGN.md "Nothing lost"
@@ -63,15 +64,17 @@ class LossReport:
 
     def to_table(self) -> Table:
         """RETURNS (Table): One row per count, for the terminal."""
-        table = Table("", "count", "files", "meaning", title="Loss report")
-        table.add_row("docs", f"{self.docs:,}", "", "documents converted")
-        table.add_row("read", f"{self.read:,}", "", "spans in the files")
-        table.add_row("kept", f"{self.kept:,}", "", "spans in the Docs")
-        table.add_row("lost", f"{self.lost:,}", "", "spans in no Doc")
+        table = Table("", "count", "files", title="Loss report", box=SIMPLE_HEAD)
+        table.add_column("for example", no_wrap=True, max_width=26)
+        table.add_column("meaning", ratio=1)
+        table.add_row("docs", f"{self.docs:,}", "", "", "documents converted")
+        table.add_row("read", f"{self.read:,}", "", "", "spans in the files")
+        table.add_row("kept", f"{self.kept:,}", "", "", "spans in the Docs")
+        table.add_row("lost", f"{self.lost:,}", "", "", "spans in no Doc")
         for kind, meaning in KINDS.items():
             if names := self.files[kind]:
-                few = ", ".join(sorted(names)[:2]) + (", …" if len(names) > 2 else "")
-                table.add_row(kind, f"{self.count(kind):,}", f"{len(names):,}: {few}", meaning)
+                count, n_files = f"{self.count(kind):,}", f"{len(names):,}"
+                table.add_row(kind, count, n_files, min(names), meaning)
         return table
 
     def check(self, *, allow_loss: bool = False) -> None:

@@ -141,6 +141,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for name, message in (
         ("lone.ann", "lone.txt: cannot be read"),
         ("alone.txt", "alone.ann: cannot be read"),
+        ("codes.tsv", r"codes.tsv: brat files end in"),
         ("latin.txt", r"latin.txt, line 2: not UTF-8 \(byte 5\)"),
     ):
         with pytest.raises(BioclinError, match=message):

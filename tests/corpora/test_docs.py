@@ -1,5 +1,7 @@
 """Annotations -> gold Doc, by hand-worked examples."""
 
+import random
+
 import pytest
 import spacy
 from spacy.attrs import ENT_IOB
@@ -80,6 +82,37 @@ def test_overlaps(spans: list[tuple[int, int, str]], kinds: list[str]) -> None:
     assert sorted(overlaps(spans)) == kinds
 
 
+def test_overlaps_and_flat_ents_against_brute_force(nlp: Language) -> None:
+    rng = random.Random(0)
+    text = " ".join("abcdefgh")
+    for _ in range(300):
+        words = [sorted(rng.sample(range(9), 2)) for _ in range(rng.randint(0, 6))]
+        spans = [(2 * a, 2 * b - 1, rng.choice("XY")) for a, b in words]
+        report = LossReport()
+        doc = make_gold_doc(nlp, annotated(*spans, text=text), report=report)
+        duplicates = sum(span in spans[:i] for i, span in enumerate(spans))
+        distinct = set(spans)
+        nested = {
+            s
+            for s in distinct
+            for t in distinct
+            if t[0] <= s[0] and s[1] <= t[1] and (s[:2] != t[:2] or s[2] > t[2])
+        }
+        crossing = {s for s in distinct - nested for t in distinct if t[0] < s[0] < t[1] < s[1]}
+        found = {kind: report.count(kind) for kind in ("duplicate", "nested", "crossing")}
+        assert found == {
+            "duplicate": duplicates, "nested": len(nested), "crossing": len(crossing),
+        }, spans  # fmt: skip
+        flat: list[tuple[int, int, str]] = []
+        for span in sorted(spans, key=lambda s: (s[0] - s[1], s[0])):  # the sort is stable
+            if all(span[1] <= start or end <= span[0] for start, end, _ in flat):
+                flat.append(span)
+        ents = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
+        assert ents == sorted(flat)
+        assert report.count("not_in_ents") == len(spans) - len(flat)
+        assert len(doc.spans["ents"]) == report.kept == report.read == len(spans)
+
+
 def test_a_boundary_inside_a_token_moves_outwards_but_gold_keeps_the_offsets() -> None:
     nlp = spacy.blank("es")
     words = Doc(nlp.vocab, words=["Toma", "5mg"], spaces=[True, False])
@@ -123,9 +156,9 @@ def test_fragments_are_covered_and_counted(nlp: Language) -> None:
 def test_wrong_offsets_are_kept_and_counted(nlp: Language) -> None:
     report = LossReport()
     span = SpanAnnotation("T1", "FINDING", ((1, 5),), "Dolor")
-    doc = make_gold_doc(nlp, AnnotatedText("note", TEXT, (span,), "a/b.ann"), report=report)
+    doc = make_gold_doc(nlp, AnnotatedText("7", TEXT, (span,), "a/b.txt"), report=report)
     assert triples(doc.ents) == [("Dolor", "FINDING")]
-    assert report.to_dict()["files"] == {"snapped": {"b.ann": 1}, "wrong_offset": {"b.ann": 1}}
+    assert report.to_dict()["files"] == {"snapped": {"b.txt#7": 1}, "wrong_offset": {"b.txt#7": 1}}
     with pytest.raises(BioclinError, match="1 of 1 spans do not cover the text"):
         report.check()
 

@@ -1,5 +1,6 @@
 """Docs on disk and the Examples made of them."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import spacy
 from spacy.attrs import ENT_IOB
 from spacy.language import Language
 from spacy.tokens import Doc, Span
+from thinc.api import Config
 
 from spacy_bioclin.corpora.docbin import read_docs, write_docs
 from spacy_bioclin.corpora.docs import make_gold_doc
@@ -158,8 +160,20 @@ def test_errors_name_the_path_and_the_remedy(nlp: Language, tmp_path: Path) -> N
         write_docs([], tmp_path / "train.bin")
 
 
-def test_the_reader_is_registered() -> None:
-    assert spacy.registry.readers.get("spacy-bioclin.Corpus.v1") is make_corpus
+def test_the_reader_in_a_config(nlp: Language, tmp_path: Path) -> None:
+    write_docs([make_doc(nlp, "Uno dos tres cuatro")], tmp_path / "x.spacy")
+    config = Config().from_str(
+        f"""
+        [corpus]
+        @readers = "spacy-bioclin.Corpus.v1"
+        path = "{tmp_path / "x.spacy"}"
+        max_tokens = 2
+        """
+    )
+    reader = spacy.registry.resolve(config)["corpus"]
+    for _ in range(2):  # an epoch, and another
+        assert [eg.text for eg in reader(nlp)] == ["Uno dos ", "tres cuatro"]
+    assert len(list(pickle.loads(pickle.dumps(reader))(nlp))) == 2
 
 
 def test_spans_are_not_shared_with_the_whole_doc(nlp: Language) -> None:
