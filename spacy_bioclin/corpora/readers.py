@@ -1,6 +1,6 @@
 """Corpora of Examples for training and evaluation."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -66,8 +66,7 @@ def cut_doc(doc: Doc, max_tokens: int) -> list[Doc]:
     """
     if not max_tokens or len(doc) <= max_tokens:
         return [doc]
-    spans = [*doc.ents, *(span for group in doc.spans.values() for span in group)]
-    inside = {i for span in spans for i in range(span.start + 1, span.end)}
+    inside = _inside_spans(doc)
     edges = [i for i in range(1, len(doc)) if i not in inside]
     starts = _sentence_starts(doc)
     cuts = [0, *cut_points(len(doc), edges, [i for i in edges if i in starts], max_tokens)]
@@ -100,6 +99,17 @@ def cut_points(n_tokens: int, edges: list[int], sentences: list[int], max_tokens
             start = edges[i]
         cuts.append(start)
     return cuts
+
+
+def _inside_spans(doc: Doc) -> set[int]:
+    """The tokens before which a cut would go through a span, or through its offsets in the file."""
+    groups = (doc.ents, *doc.spans.values())
+    inside = {i for group in groups for span in group for i in range(span.start + 1, span.end)}
+    starts = [token.idx for token in doc]
+    for items in doc.user_data.get(GOLD_KEY, {"layers": {}})["layers"].values():
+        for start, end, *_ in items:
+            inside.update(range(bisect_right(starts, start), bisect_left(starts, end)))
+    return inside
 
 
 def _sentence_starts(doc: Doc) -> set[int]:

@@ -81,6 +81,15 @@ def test_parts_keep_every_character_span_and_offset(
     assert surfaces == ["dos", "cinco  seis", "ocho nueve diez", "nueve"]
 
 
+def test_no_part_ends_within_the_offsets_of_a_span(nlp: Language) -> None:
+    doc = make_doc(nlp, "Uno\n dos", "Uno\n ")  # its blanks are not in doc.ents
+    assert [ent.text for ent in doc.ents] == ["Uno"]
+    parts = cut_doc(doc, 1)
+    assert [part.text for part in parts] == ["Uno\n ", "dos"]
+    offsets = [part.user_data[GOLD_KEY]["layers"]["ents"] for part in parts]
+    assert offsets == [[[0, 5, "X", "K1"]], []]
+
+
 def test_parts_end_at_sentence_ends(nlp: Language) -> None:
     doc = make_doc(nlp, "Uno dos.\nTres cuatro.\nCinco seis siete ocho.\n")
     assert [part.text for part in cut_doc(doc, 8)] == [
