@@ -1,0 +1,150 @@
+"""What a package says about its pipeline: meta.json and the model card."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from spacy.util import load_config
+
+TEMPLATE = "model_card.md.jinja"
+NOT_STATED = "not stated"
+LANGUAGES = {"es": "Spanish", "en": "English"}
+# Settings that the card repeats from config.cfg, which travels whole with the pipeline.
+SETTINGS = (
+    "training.seed",
+    "training.max_steps",
+    "training.max_epochs",
+    "training.batcher.size",
+    "training.accumulate_gradient",
+    "training.dropout",
+    "training.optimizer.learn_rate.initial_rate",
+    "training.optimizer.learn_rate.warmup_steps",
+    "training.optimizer.L2",
+    "training.optimizer.grad_clip",
+    "corpora.train.max_tokens",
+    "components.transformer.model.window",
+    "components.transformer.model.stride",
+    "components.transformer.model.precision",
+)
+
+
+class Provenance(NamedTuple):
+    """What a pipeline was made from; the names and licences that a user of it has to know."""
+
+    corpus: str = NOT_STATED
+    corpus_license: str = NOT_STATED
+    corpus_url: str = ""
+    corpus_cite: str = ""
+    encoder: str = NOT_STATED
+    encoder_license: str = NOT_STATED
+
+
+def make_meta(
+    meta: Mapping[str, Any],
+    *,
+    name: str,
+    version: str,
+    requirement: str,
+    provenance: Provenance,
+    metrics: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Complete the meta.json of a trained pipeline for its package.
+
+    meta (Mapping): As `spacy train` wrote it.
+    name, version (str): Of the package; the name without language.
+    requirement (str): This library with its range; spaCy adds the others.
+    metrics (Mapping | None): What `bioclin evaluate` wrote; None keeps the scores of training.
+    RETURNS (dict): New meta.json. Under "bioclin" stands what spaCy has no key for.
+    """
+    language = LANGUAGES.get(meta["lang"], meta["lang"])
+    description = f"Entities of clinical text in {language}: {', '.join(_labels(meta)) or 'none'}."
+    corpus = {
+        "name": provenance.corpus,
+        "url": provenance.corpus_url,
+        "author": provenance.corpus_cite,
+        "license": provenance.corpus_license,
+    }
+    encoder = {"name": provenance.encoder, "license": provenance.encoder_license}
+    own: dict[str, Any] = {"provenance": provenance._asdict()}
+    if metrics is not None:
+        own["evaluation"] = {
+            "corpus": metrics["corpus"],
+            "layers": {
+                layer: {"docs": scores["docs"], "strict": scores["strict"]}
+                for layer, scores in metrics["layers"].items()
+            },
+            **{key: metrics[key] for key in ("speed", "date", "versions", "commit")},
+        }
+    return {
+        **meta,
+        "name": name,
+        "version": version,
+        "description": meta.get("description") or description,
+        "license": f"corpus: {corpus['license']}; encoder: {encoder['license']}",
+        "sources": [_without_blanks(corpus), _without_blanks(encoder)],
+        "requirements": [requirement],
+        "performance": metrics["scores"] if metrics else meta.get("performance", {}),
+        "bioclin": own,
+    }
+
+
+def _labels(meta: Mapping[str, Any]) -> list[str]:
+    return sorted({label for labels in meta.get("labels", {}).values() for label in labels})
+
+
+def _without_blanks(source: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in source.items() if value}
+
+
+def render_card(meta: Mapping[str, Any], pipeline: Path) -> str:
+    """Write the model card, after Mitchell et al. (2019), "Model Cards for Model Reporting".
+
+    meta (Mapping): As `make_meta` returns it.
+    pipeline (Path): Folder of the pipeline, for the settings in its config.cfg.
+    RETURNS (str): Markdown. It holds labels and figures, no text of a note.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=False,  # Markdown, not HTML
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = lambda value: f"{100 * value:.2f}"
+    config = load_config(pipeline / "config.cfg", interpolate=True)
+    return environment.get_template(TEMPLATE).render(
+        meta=meta,
+        package=f"{meta['lang']}_{meta['name']}",
+        language=LANGUAGES.get(meta["lang"], meta["lang"]),
+        provenance=meta["bioclin"]["provenance"],
+        evaluation=meta["bioclin"].get("evaluation"),
+        training_scores={
+            key: value
+            for key, value in meta["performance"].items()
+            if isinstance(value, float) and key.endswith(("_p", "_r", "_f"))
+        },
+        layers=find_layers(config),
+        settings=read_settings(config),
+    )
+
+
+def find_layers(config: Mapping[str, Any]) -> dict[str, str | None]:
+    """RETURNS (dict): Component -> key of doc.spans that it writes, or None for doc.ents."""
+    return {
+        name: component["spans_key"]
+        for name, component in config["components"].items()
+        if "spans_key" in component
+    }
+
+
+def read_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """RETURNS (dict): Those of `SETTINGS` that the config has."""
+    found = {}
+    for setting in SETTINGS:
+        value: Any = config
+        for key in setting.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is not None:
+            found[setting] = value
+    return found

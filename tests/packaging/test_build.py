@@ -1,0 +1,110 @@
+"""Wheels: name, requirements, metadata and model card."""
+
+import json
+import zipfile
+from email.parser import HeaderParser
+
+import pytest
+
+from spacy_bioclin.about import __version__
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.packaging.build import build_wheel, check_name, check_version, requirement
+from spacy_bioclin.packaging.card import Provenance
+
+FIGURES = {"tp": 8, "fp": 2, "fn": 0, "p": 0.8, "r": 1.0, "f": 8 / 9, "f_interval": [0.81, 0.95]}
+STRICT = {"micro": FIGURES, "macro": {"f": 8 / 9}, "per_type": {"DISEASE": FIGURES}}
+METRICS = {
+    "corpus": {"name": "test.spacy", "docs": 4, "words": 90},
+    "scores": {"ents_p": 0.8, "ents_r": 1.0, "ents_f": 8 / 9},
+    "layers": {"ents": {"docs": 4, "strict": STRICT, "relaxed": STRICT, "confusion": []}},
+    "speed": {"seconds": 1.0, "words_per_second": 90.0},
+    "date": "2026-11-20T10:00:00",
+    "versions": {"python": "3.11.7", "spacy": "3.8.18"},
+    "commit": "abc1234",
+}
+PROVENANCE = Provenance(
+    corpus="invented notes",
+    corpus_license="CC BY 4.0",
+    corpus_cite="Nobody (2026)",
+    encoder="tiny",
+    encoder_license="MIT",
+)
+
+
+@pytest.fixture(scope="module")
+def wheel(pipeline, tmp_path_factory):
+    out = tmp_path_factory.mktemp("packages")
+    made = build_wheel(
+        pipeline, out, name="demo", version="0.1", provenance=PROVENANCE, metrics=METRICS
+    )
+    assert list(out.iterdir()) == [made]  # nothing is left over
+    return made
+
+
+def read(wheel, name):
+    with zipfile.ZipFile(wheel) as file:
+        [found] = [entry for entry in file.namelist() if entry.endswith(name)]
+        return file.read(found).decode("utf-8")
+
+
+def test_wheel_is_named_as_spacy_names_it(wheel):
+    assert wheel.name == "es_bioclin_demo-0.1-py3-none-any.whl"
+    assert "es_bioclin_demo = es_bioclin_demo" in read(wheel, "entry_points.txt")
+
+
+def test_wheel_requires_the_library_and_what_the_pipeline_uses(wheel):
+    wanted = HeaderParser().parsestr(read(wheel, ".dist-info/METADATA")).get_all("Requires-Dist")
+    names = {requirement.split(">")[0].split("<")[0] for requirement in wanted}
+    assert {"spacy-bioclin", "spacy-transformers"} <= names
+    [ours] = [entry for entry in wanted if entry.startswith("spacy-bioclin")]
+    assert set(ours.removeprefix("spacy-bioclin").split(",")) == set(
+        requirement(__version__).removeprefix("spacy-bioclin").split(",")
+    )
+
+
+def test_meta_holds_scores_and_licences(wheel):
+    meta = json.loads(read(wheel, "es_bioclin_demo-0.1/meta.json"))
+    assert meta["performance"]["ents_f"] == pytest.approx(8 / 9)
+    assert meta["license"] == "corpus: CC BY 4.0; encoder: MIT"
+    assert (meta["labels"]["ner"], meta["labels"]["phi"]) == (["DISEASE"], ["PLACE"])
+    evaluation = meta["bioclin"]["evaluation"]
+    assert evaluation["layers"]["ents"]["strict"]["per_type"]["DISEASE"]["tp"] == 8
+    assert meta["sources"][0] == {
+        "name": "invented notes",
+        "author": "Nobody (2026)",
+        "license": "CC BY 4.0",
+    }
+
+
+def test_card_says_scores_licences_labels_and_limits(wheel):
+    card = read(wheel, "MODEL_CARD.md")
+    assert "| DISEASE | 8 | 10 | 80.00 | 100.00 | 88.89 | 81.00–95.00 |" in card
+    assert '- `phi` (`doc.spans["phi"]`): PLACE' in card
+    assert "- `ner` (`doc.ents`): DISEASE" in card
+    assert "| Licence of the corpus | CC BY 4.0 |" in card
+    assert "is not anonymous" in card
+    assert "| components.transformer.model.window | 32 |" in card
+    assert card == read(wheel, "es_bioclin_demo-0.1/README.md")
+
+
+def test_without_metrics_the_card_says_so(pipeline, tmp_path):
+    made = build_wheel(pipeline, tmp_path, name="x", version="1.0.0", provenance=Provenance())
+    assert "No scores were given" in read(made, "MODEL_CARD.md")
+    assert "Licence of the corpus | not stated" in read(made, "MODEL_CARD.md")
+
+
+def test_mistakes_are_errors_before_anything_is_written(pipeline, tmp_path):
+    with pytest.raises(BioclinError, match="not a pipeline"):
+        build_wheel(tmp_path, tmp_path / "o", name="x", version="1", provenance=Provenance())
+    for name in ("Demo", "a-b", "a__b", "", "ñ"):
+        with pytest.raises(BioclinError, match="--name"):
+            build_wheel(pipeline, tmp_path / "o", name=name, version="1", provenance=Provenance())
+    assert not (tmp_path / "o").exists()
+
+
+def test_names_and_versions():
+    assert check_name("demo") == check_name("bioclin_demo") == "bioclin_demo"
+    assert check_version("1.0.0-rc.1") == "1.0.0rc1"
+    with pytest.raises(BioclinError, match="--version"):
+        check_version("newest")
+    assert requirement("0.9.3") == "spacy-bioclin>=0.9.3,<0.10"
