@@ -15,9 +15,11 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import OnError, raise_error, read_text
+from .files import LAYOUT, OnError, raise_error, read_text
 
-PASSAGE = "passage"  # id of the annotations that carry offset, length and infons of a passage
+PASSAGE = (
+    f"{LAYOUT}passage"  # id of the annotations that carry offset, length and infons of a passage
+)
 TYPE, IDENTIFIER = "type", "identifier"  # infons of an annotation: its label, its concept ids
 
 

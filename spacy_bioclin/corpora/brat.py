@@ -4,7 +4,8 @@ Format: https://brat.nlplab.org/standoff.html
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 
 from ..errors import BioclinError
@@ -17,7 +18,7 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import OnError, raise_error, read_text, write_text
+from .files import LAYOUT, OnError, raise_error, read_text, write_text
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The last group of each is what stands between the annotation and the newline.
@@ -67,12 +68,14 @@ def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, .
 def format_ann(annotations: Iterable[Annotation]) -> str:
     """Write annotations as the content of an .ann file; the inverse of `parse_ann`.
 
-    Concept ids that no note of the document states get an AnnotatorNotes line of their own.
+    Annotations of another format get ids as brat wants them, and concept ids that no note of the
+    document states get an AnnotatorNotes line.
 
     annotations (Iterable[Annotation]): The annotations, in the order of their lines.
     RETURNS (str): The content.
+    RAISES (BioclinError): A label holds a blank.
     """
-    annotations = _with_notes(tuple(annotations))
+    annotations = _as_brat(annotations)
     parts: list[str] = []
     for annotation, following in zip(annotations, (*annotations[1:], None), strict=False):
         parts.append(_format_line(annotation))
@@ -151,8 +154,11 @@ def _fragment(pair: str, text_length: int, where: str) -> Fragment:
 
 def _format_line(annotation: Annotation) -> str:
     if isinstance(annotation, SpanAnnotation):
+        if len(annotation.label.split()) != 1:
+            raise BioclinError(f"label {annotation.label!r} holds a blank, which brat cannot have")
         offsets = ";".join(f"{start} {end}" for start, end in annotation.fragments)
-        return f"{annotation.id}\t{annotation.label} {offsets}\t{annotation.surface}"
+        surface = annotation.surface.replace("\n", " ")
+        return f"{annotation.id}\t{annotation.label} {offsets}\t{surface}"
     if isinstance(annotation, RelationAnnotation):
         args = " ".join(f"{role}:{target}" for role, target in annotation.args)
         return f"{annotation.id}\t{annotation.label} {args}"
@@ -184,16 +190,40 @@ def _with_concept_ids(annotations: list[Annotation]) -> tuple[Annotation, ...]:
     )
 
 
-def _with_notes(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
-    """Append a note for each span with concept ids (of another format) that no note states."""
-    notes = [note for note in annotations if isinstance(note, NoteAnnotation)]
-    noted = {note.target for note in notes if _concept_ids(note)}
-    numbers = (int(note.id[1:]) for note in notes if note.id[1:].isdigit())
-    number = max(numbers, default=0)
-    added: list[Annotation] = []
+def _as_brat(annotations: Iterable[Annotation]) -> tuple[Annotation, ...]:
+    """Make annotations of any format fit for brat: T, R and # as first letters of ids, a note for
+    each span with concept ids that no note states, and no layout of another format. Annotations
+    that come from brat stay as they are."""
+    kept = [a for a in annotations if not a.id.startswith(LAYOUT)]
+    ids: dict[str, str] = {}
+    result: list[Annotation] = []
+    for kind, letter in ((SpanAnnotation, "T"), (RelationAnnotation, "R")):
+        own = [a.id for a in kept if isinstance(a, kind)]
+        free = _free_ids(own, letter)
+        ids.update({id: next(free) for id in own if not id.startswith(letter)})
+    free = _free_ids([a.id for a in kept if isinstance(a, NoteAnnotation)], "#")
+    for a in kept:
+        if isinstance(a, SpanAnnotation):
+            a = a._replace(id=ids.get(a.id, a.id))
+        elif isinstance(a, RelationAnnotation):
+            args = tuple((role, ids.get(target, target)) for role, target in a.args)
+            a = a._replace(id=ids.get(a.id, a.id), args=args)
+        elif isinstance(a, NoteAnnotation):
+            id = a.id if a.id.startswith("#") else next(free)
+            a = a._replace(id=id, target=ids.get(a.target, a.target))
+        result.append(a)
+    noted = {a.target for a in result if isinstance(a, NoteAnnotation) and _concept_ids(a)}
+    return (*result, *_concept_notes(result, noted, free))
+
+
+def _concept_notes(
+    annotations: Iterable[Annotation], noted: set[str], free: Iterator[str]
+) -> Iterator[NoteAnnotation]:
     for span in annotations:
         if isinstance(span, SpanAnnotation) and span.concept_ids and span.id not in noted:
-            number += 1
-            text = " ".join(span.concept_ids)
-            added.append(NoteAnnotation(f"#{number}", "AnnotatorNotes", span.id, text))
-    return (*annotations, *added)
+            yield NoteAnnotation(next(free), "AnnotatorNotes", span.id, " ".join(span.concept_ids))
+
+
+def _free_ids(taken: Iterable[str], letter: str) -> Iterator[str]:
+    numbers = (int(id[1:]) for id in taken if id.startswith(letter) and id[1:].isdecimal())
+    return (f"{letter}{number}" for number in count(max(numbers, default=0) + 1))

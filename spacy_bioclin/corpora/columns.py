@@ -10,10 +10,11 @@ from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, CharSpan, OtherAnnotation, SpanAnnotation
-from .files import OnError, raise_error, read_text
+from .files import LAYOUT, OnError, raise_error, read_text
 
 DOCSTART = "-DOCSTART-"
-COLUMNS = "columns"  # id of the annotation that carries what stands between word and tag
+# Ids of the annotations that carry the -DOCSTART- line and what stands between word and tag
+DOCSTART_LINE, MIDDLE_COLUMNS = f"{LAYOUT}docstart", f"{LAYOUT}columns"
 Sentence = list[list[str]]  # per word, its columns
 
 
@@ -62,9 +63,9 @@ def format_columns(documents: Iterable[AnnotatedText], *, scheme: str = "IOB2") 
     parts: list[str] = []
     for document in documents:
         other = {a.id: a.raw for a in document.annotations if isinstance(a, OtherAnnotation)}
-        between = iter(other[COLUMNS].split("\n") if COLUMNS in other else ())
-        if DOCSTART in other:
-            parts.append(f"{other[DOCSTART]}\n\n")
+        between = iter(other[MIDDLE_COLUMNS].split("\n") if MIDDLE_COLUMNS in other else ())
+        if DOCSTART_LINE in other:
+            parts.append(f"{other[DOCSTART_LINE]}\n\n")
         spans = [
             (*fragment, a.label)
             for a in document.annotations
@@ -175,7 +176,7 @@ def _word_offsets(words: list[str], offset: int) -> list[tuple[int, int]]:
 
 
 def _to_annotated(id: str, docstart: str, sentences: list[Sentence], source: str) -> AnnotatedText:
-    annotations: list[Annotation] = [OtherAnnotation(DOCSTART, docstart)] if docstart else []
+    annotations: list[Annotation] = [OtherAnnotation(DOCSTART_LINE, docstart)] if docstart else []
     lines: list[str] = []
     offset = 0
     for rows in sentences:
@@ -191,5 +192,5 @@ def _to_annotated(id: str, docstart: str, sentences: list[Sentence], source: str
         offset += len(line) + 1
     if any(len(row) > 2 for rows in sentences for row in rows):
         between = "\n".join("\t".join(row[1:-1]) for rows in sentences for row in rows)
-        annotations.append(OtherAnnotation(COLUMNS, between))
+        annotations.append(OtherAnnotation(MIDDLE_COLUMNS, between))
     return AnnotatedText(id, "\n".join(lines), tuple(annotations), source)

@@ -76,7 +76,7 @@ def make_gold_doc(
     doc = nlp(annotated.text)
     by_layer: dict[str, list[GoldSpan]] = {name: [] for name in layers.values()}
     for layer, span in _gold_spans(doc, annotated, layers):
-        by_layer.setdefault(layer, []).append(span)
+        by_layer[layer].append(span)
     name = _name(annotated)
     for layer, spans in by_layer.items():
         not_in_ents = _fill_layer(doc, layer, spans)

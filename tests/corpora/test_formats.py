@@ -7,7 +7,7 @@ import spacy
 from bioc import BioCAnnotation, BioCCollection, BioCDocument, BioCLocation, BioCPassage, biocxml
 
 from spacy_bioclin.corpora.bioc_format import format_bioc, parse_bioc
-from spacy_bioclin.corpora.brat import format_ann
+from spacy_bioclin.corpora.brat import format_ann, parse_ann
 from spacy_bioclin.corpora.columns import (
     decode_tags,
     encode_tags,
@@ -21,7 +21,13 @@ from spacy_bioclin.corpora.formats import FORMATS, find_files, relabel
 from spacy_bioclin.corpora.i2b2_xml import format_i2b2, parse_i2b2, read_i2b2
 from spacy_bioclin.corpora.pubtator import format_pubtator, parse_pubtator, read_pubtator
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.types import AnnotatedText, RelationAnnotation, SpanAnnotation
+from spacy_bioclin.types import (
+    AnnotatedText,
+    NoteAnnotation,
+    OtherAnnotation,
+    RelationAnnotation,
+    SpanAnnotation,
+)
 
 COLUMNS = """\
 -DOCSTART-\tO
@@ -246,6 +252,45 @@ def test_a_bad_document_does_not_take_its_neighbours_along(tmp_path: Path) -> No
     bad = PUB + "7\t0\n\n" + PUB.replace("7", "8") + "\n"
     documents = parse_pubtator(bad, "n.txt", lambda file, error: skipped.append(file))
     assert [document.id for document in documents] == ["8"] and skipped == ["n.txt"]
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        parse_columns(COLUMNS, "n.tsv"),
+        parse_pubtator(PUBTATOR, "n.txt"),
+        [parse_i2b2(I2B2, "n", "")],
+    ],
+    ids=["columns", "pubtator", "i2b2"],
+)
+def test_any_format_to_brat(documents: list[AnnotatedText]) -> None:
+    for document in documents:
+        ann = format_ann(document.annotations)
+        read = parse_ann(ann, text_length=len(document.text), source="n.ann")
+        assert format_ann(read) == ann
+        assert not any(isinstance(annotation, OtherAnnotation) for annotation in read)
+        assert [a[1:] for a in spans_of(document)] == [
+            a[1:] for a in read if isinstance(a, SpanAnnotation)
+        ]
+        for kind in (RelationAnnotation, NoteAnnotation):
+            n_expected = sum(isinstance(a, kind) for a in document.annotations)
+            assert sum(isinstance(a, kind) for a in read) >= n_expected
+
+
+def test_foreign_ids_in_brat() -> None:
+    annotations = (
+        SpanAnnotation("T1", "X", ((0, 1),), "a\nb", ("C1",)),
+        SpanAnnotation("P0", "X", ((0, 1),), "a"),
+        RelationAnnotation("0", "L", (("a", "P0"), ("b", "T1"))),
+        NoteAnnotation("", "comment", "P0", "x"),
+        OtherAnnotation("layout:columns", "NN\nVB"),
+    )
+    assert format_ann(annotations) == (
+        "T1\tX 0 1\ta b\nT2\tX 0 1\ta\nR1\tL a:T2 b:T1\n#1\tcomment T2\tx\n"
+        "#2\tAnnotatorNotes T1\tC1\n"
+    )
+    with pytest.raises(BioclinError, match="label 'A B' holds a blank"):
+        format_ann([SpanAnnotation("T1", "A B", ((0, 1),), "a")])
 
 
 def test_docs_are_a_format(tmp_path: Path) -> None:
