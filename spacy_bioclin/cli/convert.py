@@ -56,23 +56,25 @@ def main(
     losses = LossReport()
     labels = known.labels if known else {}
     documents = _read(format, paths, labels, console, _on_error(skip_bad, losses, console))
-    if out.suffix != SUFFIX:
-        n_docs = _write_brat(documents, out)
-        console.print(f"{n_docs:,} documents written to {out}", markup=False)
-        return
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if out.suffix != SUFFIX:
+            n_docs = _write_brat(documents, out)
+            console.print(f"{n_docs:,} documents written to {out}", markup=False)
+            return
+        layers = _parse_layers(layer) if layer else known.layers if known else {"*": "ents"}
+        nlp = _make_nlp(lang or (known.lang if known else ""))
 
-    layers = _parse_layers(layer) if layer else known.layers if known else {"*": "ents"}
-    nlp = _make_nlp(lang or (known.lang if known else ""))
+        def make_docs() -> Iterator["Doc"]:
+            for document in documents:
+                yield make_gold_doc(nlp, document, layers=layers, task=task, report=losses)
+            losses.write(report or out.with_suffix(".report.json"))
+            console.print(losses.to_table())
+            losses.check(allow_loss=allow_loss)  # an error here leaves OUT as it was
 
-    def make_docs() -> Iterator["Doc"]:
-        for document in documents:
-            yield make_gold_doc(nlp, document, layers=layers, task=task, report=losses)
-        losses.write(report or out.with_suffix(".report.json"))
-        console.print(losses.to_table())
-        losses.check(allow_loss=allow_loss)  # an error here leaves OUT as it was
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write_docs(make_docs(), out)
+        write_docs(make_docs(), out)
+    except OSError as error:
+        raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
 
 
 def _on_error(skip_bad: bool, losses: "LossReport", console: "Console") -> "OnError":

@@ -15,7 +15,7 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import LAYOUT, OnError, raise_error, read_text
+from .files import BOM, LAYOUT, OnError, raise_error, read_text
 
 PASSAGE = (
     f"{LAYOUT}passage"  # id of the annotations that carry offset, length and infons of a passage
@@ -33,6 +33,7 @@ def parse_bioc(content: str, source: str, on_error: OnError = raise_error) -> li
         them is filled with newlines. Infons other than type and identifier are not kept.
     RAISES (BioclinError): The file or a document is malformed; it names the file and document.
     """
+    content = content.removeprefix(BOM)
     try:
         is_json = content.lstrip().startswith("{")
         collection = biocjson.loads(content) if is_json else biocxml.loads(content)

@@ -18,7 +18,7 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import LAYOUT, OnError, raise_error, read_text, write_text
+from .files import BOM, LAYOUT, OnError, raise_error, read_text, write_text
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The last group of each is what stands between the annotation and the newline.
@@ -49,8 +49,8 @@ def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, .
     RAISES (BioclinError): A T, R or # line is malformed, or an offset is past the end of the text.
     """
     annotations: list[Annotation] = []
-    gap = ""  # what stands between the last annotation and here
-    for number, line in enumerate(LINE.findall(ann), start=1):
+    gap = BOM if ann.startswith(BOM) else ""  # what stands between the last annotation and here
+    for number, line in enumerate(LINE.findall(ann.removeprefix(BOM)), start=1):
         content = line.rstrip("\n")
         if not content.strip():
             gap += line
@@ -133,8 +133,9 @@ def _parse_line(line: str, text_length: int, where: str) -> tuple[Annotation, st
         return RelationAnnotation(match[1], match[2], tuple((r, t) for r, t in args)), match[4]
     if line[0] == "#" and (match := NOTE.fullmatch(line)):
         return NoteAnnotation(match[1], match[2], match[3], match[4]), match[5]
-    if line[0] in SHAPES:
-        raise BioclinError(f"{where}: malformed {line[0]} line, expected {SHAPES[line[0]]}")
+    letter = line.lstrip()[0]
+    if letter in SHAPES:
+        raise BioclinError(f"{where}: malformed {letter} line, expected {SHAPES[letter]}")
     tail = "\r" if line.endswith("\r") else ""
     raw = line.removesuffix("\r")
     return OtherAnnotation(raw.split()[0], raw), tail

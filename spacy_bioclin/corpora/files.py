@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..errors import BioclinError
 
+BOM = "\ufeff"
 # First part of the ids of annotations that hold the layout of a file, for writing it again.
 LAYOUT = "layout:"
 # Called with the name of a bad file or document and what is wrong with it.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, NoteAnnotation, RelationAnnotation, SpanAnnotation
-from .files import OnError, raise_error, read_text
+from .files import BOM, OnError, raise_error, read_text
 
 HEADER = re.compile(r"([^|\t]+)\|([ta])\|(.*)")
 NO_CONCEPT = "-1"
@@ -31,7 +31,7 @@ def parse_pubtator(
     RAISES (BioclinError): A document is malformed; it names file and line.
     """
     documents = []
-    for first_line, lines in _blocks(content):
+    for first_line, lines in _blocks(content.removeprefix(BOM)):
         try:
             documents.append(_parse_block(lines, first_line, source))
         except BioclinError as error:

@@ -47,6 +47,7 @@ def test_every_kind_of_line() -> None:
         ANN,
         ANN.replace("\n", "\r\n"),
         ANN.rstrip("\n"),
+        "\ufeff" + ANN,
         ANN.replace("\n", "\n\n"),
         "\n" + ANN + "\r\n \n",
         ANN.replace("Arg2:T3", "Arg2:T3\t"),
@@ -67,6 +68,11 @@ def test_same_bytes(ann: str) -> None:
 def test_crlf_is_no_part_of_an_annotation() -> None:
     span, _ = parse_ann("T1\tX 0 3\tuno\r\n", text_length=3, source="a.ann")
     assert span == SpanAnnotation("T1", "X", ((0, 3),), "uno")
+
+
+def test_a_byte_order_mark_hides_no_annotation() -> None:
+    _, span = parse_ann("\ufeffT1\tX 0 3\tuno\n", text_length=3, source="a.ann")
+    assert isinstance(span, SpanAnnotation) and span.id == "T1"
 
 
 @pytest.mark.parametrize(
@@ -123,6 +129,7 @@ def test_files_with_bom_crlf_and_tabs(tmp_path: Path) -> None:
         ("T1 X 0 3 uno\n", "line 1: malformed T line"),
         ("\n\nT1\tX 0 99\tuno\n", r"line 3: offset 99 is past the end of the text \(20 char"),
         ("T1\tX 3 0\tuno\n", "line 1: start 3 is behind end 0"),
+        (" T1\tX 0 3\tuno\n", "line 1: malformed T line"),
         ("R1\tX\n", "line 1: malformed R line, expected R1"),
         ("#1\tAnnotatorNotes\n", "line 1: malformed # line"),
     ],

@@ -116,6 +116,14 @@ def test_mistakes(corpus: Path, tmp_path: Path, args: list[str], message: str) -
     assert message in result.stderr.replace("\n", " ") and "Traceback" not in result.output
 
 
+def test_a_place_that_cannot_be_written(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file" / "x.spacy", tmp_path / "file", tmp_path / "file" / "folder"):
+        result = convert("brat", corpus, out, "--lang", "es")
+        assert result.exit_code == 1 and result.stderr.startswith("bioclin: ")
+        assert str(tmp_path / "file") in result.stderr
+
+
 def test_catalogue() -> None:
     tasks = load_tasks()
     assert {"meddocan", "pharmaconer", "cantemist", "bc5cdr", "ncbi-disease"} <= set(tasks)

@@ -141,6 +141,7 @@ def test_pubtator_there_and_back() -> None:
     assert (relation.label, relation.args) == ("CID", (("Arg1", "D3"), ("Arg2", "D1")))
     assert (second.id, second.text) == ("8", "Empty.\n")
     assert format_pubtator([first, second]) == PUBTATOR
+    assert parse_pubtator("\ufeff" + PUBTATOR, "x.txt") == [first, second]
 
 
 def test_i2b2_there_and_back(tmp_path: Path) -> None:
