@@ -15,6 +15,7 @@ from spacy_bioclin.types import GOLD_KEY
 
 TEXT = "Paciente de 40 años.\r\nIngresa por tos."
 ANN = "T1\tEDAD 12 19\t40 años\n#1\tAnnotatorNotes T1\tC1\nT2\tEDAD 12 14\t40\n*\tEquiv T1 T2\n"
+ROOT = Path(__file__).parents[2]
 
 
 def convert(*args: str | Path) -> Result:
@@ -130,9 +131,24 @@ def test_catalogue() -> None:
     for task in tasks.values():
         assert task.format in FORMATS and {"train", "test"} <= set(task.splits)
         assert all(isinstance(paths, list) for paths in task.splits.values())
-        (layer,) = task.layers.values()
-        assert task.metric == ("ents_f" if layer == "ents" else f"spans_{layer}_f")
+        metrics = {
+            "ents_f" if layer == "ents" else f"spans_{layer}_f" for layer in task.layers.values()
+        }
+        assert task.metric in metrics
     assert tasks["meddocan"].layers == {"*": "phi"}
+
+
+@pytest.mark.parametrize("lang", ["es", "en"])
+def test_the_demonstration_corpus(tmp_path: Path, lang: str) -> None:
+    (source,) = load_tasks()["demo"].splits["test"]
+    folder = ROOT / source.replace("/es/", f"/{lang}/")
+    result = convert("brat", folder, tmp_path / "x.spacy", "--task", "demo", "--lang", lang)
+    assert result.exit_code == 0, result.output
+    report = json.loads((tmp_path / "x.report.json").read_text())
+    assert (report["docs"], report["lost"], report["not_in_ents"]) == (30, 0, 0)
+    docs = list(read_docs(tmp_path / "x.spacy", Vocab()))
+    assert {ent.label_ for doc in docs for ent in doc.ents} == {"PROBLEM", "DRUG", "PROCEDURE"}
+    assert "NAME" in {span.label_ for doc in docs for span in doc.spans["phi"]}
 
 
 @pytest.mark.corpora
@@ -143,6 +159,7 @@ def test_the_files_of_the_catalogue(data_dir: Path) -> None:
             for split, paths in task.splits.items()
         }
         for name, task in load_tasks().items()
+        if name != "demo"
     }
     assert n_files["cantemist"] == {"train": 501, "dev": 500, "test": 300}
     assert n_files["jnlpba"] == {"train": 2000, "test": 404}
