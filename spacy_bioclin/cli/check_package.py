@@ -13,6 +13,7 @@ def main(
     against: Annotated[
         Path | None, typer.Option(help="Folder of a pipeline that has to give the same")
     ] = None,
+    env: Annotated[Path | None, typer.Option(help="Keep the environment in this folder")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds for one check")] = 300.0,
 ) -> None:
     """Install a wheel in a new environment without network, load it there, and see that it gives
@@ -25,7 +26,7 @@ def main(
 
     console, results = Console(), []
     with Console(stderr=True).status("checking …") as status:
-        for check in check_wheel(wheel, against=against, timeout=timeout):
+        for check in check_wheel(wheel, against=against, env=env, timeout=timeout):
             results.append(check)
             status.update(f"{check.name}: done, next …")
     table = Table(box=SIMPLE, pad_edge=False)

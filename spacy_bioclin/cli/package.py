@@ -24,8 +24,10 @@ def main(
     ] = "",
     corpus: Annotated[str, typer.Option(help="Name of the corpus")] = "",
     corpus_license: Annotated[str, typer.Option(help="Licence of the corpus")] = "",
-    encoder: Annotated[str, typer.Option(help="Name of the pretrained encoder")] = "",
-    encoder_license: Annotated[str, typer.Option(help="Licence of the encoder")] = "",
+    encoder: Annotated[str, typer.Option(help="Folder or name of the pretrained encoder")] = "",
+    encoder_license: Annotated[
+        str, typer.Option(help="Licence of the encoder; else what README.md in its folder says")
+    ] = "",
 ) -> None:
     """Package a pipeline with its model card, scores and licences. Needs no network."""
     from ..packaging.build import build_wheel
@@ -34,8 +36,8 @@ def main(
         task,
         corpus=corpus,
         corpus_license=corpus_license,
-        encoder=encoder,
-        encoder_license=encoder_license,
+        encoder=Path(encoder).name if Path(encoder).is_dir() else encoder,
+        encoder_license=encoder_license or read_license(Path(encoder)),
     )
     wheel = build_wheel(
         pipeline,
@@ -51,10 +53,9 @@ def main(
 def _provenance(task: str, **stated: str) -> "Provenance":
     """What is stated on the command line goes before the catalogue."""
     from ..catalog.tasks import load_tasks
-    from ..packaging.card import Provenance
+    from ..packaging.card import DEMO, Provenance
 
     known = load_tasks().get(task)
-    provenance = Provenance()
     if known:
         provenance = Provenance(
             corpus=task,
@@ -62,9 +63,29 @@ def _provenance(task: str, **stated: str) -> "Provenance":
             corpus_url=known.source,
             corpus_cite=known.cite,
         )
-    elif task:
-        provenance = Provenance(corpus=task)
+    elif task == "demo":
+        provenance = DEMO
+    else:
+        provenance = Provenance()
     return provenance._replace(**{key: value for key, value in stated.items() if value})
+
+
+def read_license(encoder: Path) -> str:
+    """RETURNS (str): Licence that the model card in an encoder's folder states in its front matter,
+    where the Hugging Face hub puts it; "" if there is none."""
+    import srsly
+
+    card = encoder / "README.md"
+    if not card.is_file():
+        return ""
+    parts = card.read_text(encoding="utf-8", errors="replace").split("---\n")
+    if len(parts) < 3 or parts[0].strip():
+        return ""
+    try:
+        header = srsly.yaml_loads(parts[1])
+    except ValueError:
+        return ""
+    return str(header.get("license") or "") if isinstance(header, dict) else ""
 
 
 def _read_metrics(path: Path) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A pipeline folder into a wheel, through `spacy package`."""
 
+import contextlib
+import io
 import re
 import tempfile
 from pathlib import Path
@@ -101,10 +103,13 @@ def _lay_out(pipeline: Path, folder: Path, meta: dict[str, Any], card: str) -> P
     """RETURNS (Path): Source folder of the package, ready to be built."""
     meta_path = folder / "meta.json"
     srsly.write_json(meta_path, meta)
+    said = io.StringIO()
     try:
-        spacy_package(pipeline, folder, meta_path=meta_path, create_sdist=False)
-    except SystemExit:  # spaCy has printed why
-        raise BioclinError(f"spacy package refuses {pipeline}") from None
+        with contextlib.redirect_stdout(said):
+            spacy_package(pipeline, folder, meta_path=meta_path, create_sdist=False)
+    except SystemExit:
+        reason = " ".join(said.getvalue().split())
+        raise BioclinError(f"spacy package refuses {pipeline}: {reason}") from None
     package = f"{meta['lang']}_{meta['name']}"
     source = folder / f"{package}-{meta['version']}"
     data = source / package / source.name

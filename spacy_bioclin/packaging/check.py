@@ -45,12 +45,17 @@ class Check(NamedTuple):
 
 
 def check_wheel(
-    wheel: Path, *, against: Path | None = None, timeout: float = TIMEOUT
+    wheel: Path,
+    *,
+    against: Path | None = None,
+    env: Path | None = None,
+    timeout: float = TIMEOUT,
 ) -> Iterator[Check]:
     """Install a wheel in a new environment and run every check of `probe` there.
 
     wheel (Path): A wheel of `bioclin package` or `spacy package`.
     against (Path | None): Folder of a pipeline that has to give the same.
+    env (Path | None): Folder for the environment, which stays; None for one that goes away.
     timeout (float): Seconds for one check. A check that hangs becomes one that failed.
     YIELDS (Check): In order; a failed one is the last.
     RAISES (BioclinError): The file is no wheel, or the environment cannot be made.
@@ -60,7 +65,7 @@ def check_wheel(
         raise BioclinError(f"--against {against}: not a pipeline, it has no config.cfg")
     with tempfile.TemporaryDirectory(prefix="bioclin-check-") as folder:
         start = time.perf_counter()
-        python = install_apart(wheel, Path(folder) / "env")
+        python = install_apart(wheel, env or Path(folder) / "env")
         yield Check("install", True, wheel.name, time.perf_counter() - start)
         command = [str(python), "-I", "-m", "spacy_bioclin.packaging.probe", package, folder]
         if against is not None:
@@ -89,13 +94,16 @@ def install_apart(wheel: Path, env: Path) -> Path:
     in the new environment only, and the current one is left as it is.
 
     wheel (Path): The wheel.
-    env (Path): Folder for the environment.
+    env (Path): Folder for the environment; an older environment there is replaced.
     RETURNS (Path): Its Python.
-    RAISES (BioclinError): pip is missing, or refuses.
+    RAISES (BioclinError): The folder holds something else, or pip refuses.
     """
+    if env.exists() and any(env.iterdir()) and not (env / "pyvenv.cfg").is_file():
+        raise BioclinError(f"{env}: not empty and no virtual environment; give a new folder")
     venv.create(env, with_pip=False, clear=True)
     windows = os.name == "nt"
-    python = env / ("Scripts/python.exe" if windows else "bin/python")
+    # Not resolved: its link to the Python it was made from would lead out of the environment.
+    python = env.absolute() / ("Scripts/python.exe" if windows else "bin/python")
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
     offline = ["--no-deps", "--no-index", "--no-cache-dir", "--disable-pip-version-check"]
     done = subprocess.run(
