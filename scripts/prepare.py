@@ -1,9 +1,10 @@
-"""What the project trains on: the splits of a corpus as Docs, and an encoder if none is given.
+"""What the project trains on: the splits of a corpus as Docs, the config for them, and a compact
+encoder if none is given.
 
-    python scripts/prepare.py TASK LANG OUT --encoder FOLDER --seed 0
+    python scripts/prepare.py TASK LANG OUT --encoder FOLDER [--config FILE] [--seed 0]
 
-TASK is "demo" or a task of spacy_bioclin/catalog/tasks.yml. Its files are looked for in
-$BIOCLIN_DATA if that is set, else in assets/downloads, where `spacy project assets` puts them.
+TASK is one of spacy_bioclin/catalog/tasks.yml. Its files are looked for in $BIOCLIN_DATA if that is
+set, else in assets/downloads, where `spacy project assets` puts them.
 """
 
 import os
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from spacy.util import load_config
+from thinc.api import Config
 
 from spacy_bioclin.catalog.tasks import Task, load_tasks
 from spacy_bioclin.cli import convert, init_encoder, without_traceback
@@ -21,7 +24,6 @@ from spacy_bioclin.errors import BioclinError
 ROOT = Path(__file__).resolve().parents[1]
 DOWNLOADS = ROOT / "assets" / "downloads"
 SPLITS = ("train", "dev", "test")
-DEMO_LAYERS = {"*": "phi", "PROBLEM": "ents", "DRUG": "ents", "PROCEDURE": "ents"}
 # An encoder of this name is built on the spot.
 COMPACT = "encoders/compact-"
 COMPACT_CARD = """---
@@ -46,10 +48,11 @@ ARCHIVES = {
 
 
 def main(
-    task: Annotated[str, typer.Argument(help="demo, or a task of the catalogue")],
+    task: Annotated[str, typer.Argument(help="A task of the catalogue")],
     lang: Annotated[str, typer.Argument(help="Language of the notes")],
-    out: Annotated[Path, typer.Argument(help="Folder for train.spacy, dev.spacy and test.spacy")],
+    out: Annotated[Path, typer.Argument(help="Folder for the .spacy files and config.cfg")],
     encoder: Annotated[str, typer.Option(help="Encoder that the pipeline will have")],
+    config: Annotated[str, typer.Option(help="Config; else the one that suits the task")] = "",
     seed: Annotated[int, typer.Option(help="Of a compact encoder's weights")] = 0,
 ) -> None:
     corpus = find_task(task, lang)
@@ -66,6 +69,7 @@ def main(
             task=task,
             layer=[f"{label}={layer}" for label, layer in corpus.layers.items()],
         )
+    make_config(corpus, lang, config).to_disk(out / "config.cfg")
     if encoder.startswith(COMPACT):
         folder = ROOT / encoder
         init_encoder.main([out / "train.spacy"], folder, seed=seed)
@@ -73,16 +77,32 @@ def main(
 
 
 def find_task(name: str, lang: str) -> Task:
-    """RETURNS (Task): What the project has to know about a corpus."""
+    """RETURNS (Task): The task, in this language."""
     tasks = load_tasks()
-    if name == "demo":
-        splits = {split: [f"assets/demo/{lang}/{split}"] for split in SPLITS}
-        return Task(lang, "brat", splits, DEMO_LAYERS, "", "MIT", "", "", "", {})
     if name not in tasks:
-        raise BioclinError(f"--vars.task is {name!r}, want demo or one of {', '.join(tasks)}")
-    if tasks[name].lang != lang:
-        raise BioclinError(f"task {name} needs --vars.lang {tasks[name].lang}, not {lang}")
-    return tasks[name]
+        raise BioclinError(f"--vars.task is {name!r}, want one of {', '.join(tasks)}")
+    task = tasks[name]
+    if name == "demo" and lang in ("es", "en"):
+        splits = {split: [f"assets/demo/{lang}/{split}"] for split in SPLITS}
+        return task._replace(lang=lang, splits=splits)
+    if task.lang != lang:
+        raise BioclinError(f"task {name} needs --vars.lang {task.lang}, not {lang}")
+    return task
+
+
+def make_config(task: Task, lang: str, config: str) -> Config:
+    """RETURNS (Config): The given config; else demo.cfg for two layers, or ner.cfg with its head set
+    to the one layer that the task has."""
+    if config:
+        return load_config(config, {"nlp.lang": lang})
+    layers = sorted(set(task.layers.values()))
+    if layers == ["ents", "phi"]:
+        return load_config(ROOT / "configs" / "demo.cfg", {"nlp.lang": lang})
+    [layer] = layers
+    made = load_config(ROOT / "configs" / "ner.cfg", {"nlp.lang": lang})
+    made["components"]["ner"]["spans_key"] = None if layer == "ents" else layer
+    made["training"]["score_weights"] = {task.metric: 1.0}
+    return made
 
 
 def find_data(task: str) -> Path:

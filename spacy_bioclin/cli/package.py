@@ -53,9 +53,10 @@ def main(
 def _provenance(task: str, **stated: str) -> "Provenance":
     """What is stated on the command line goes before the catalogue."""
     from ..catalog.tasks import load_tasks
-    from ..packaging.card import DEMO, Provenance
+    from ..packaging.card import Provenance
 
-    known = load_tasks().get(task)
+    tasks = load_tasks()
+    known = tasks.get(task)
     if known:
         provenance = Provenance(
             corpus=task,
@@ -63,8 +64,8 @@ def _provenance(task: str, **stated: str) -> "Provenance":
             corpus_url=known.source,
             corpus_cite=known.cite,
         )
-    elif task == "demo":
-        provenance = DEMO
+    elif task:
+        raise BioclinError(f"--task is {task!r}, want one of {', '.join(tasks)}; or give --corpus")
     else:
         provenance = Provenance()
     return provenance._replace(**{key: value for key, value in stated.items() if value})

@@ -40,9 +40,6 @@ class Provenance(NamedTuple):
     encoder_license: str = NOT_STATED
 
 
-DEMO = Provenance(corpus="invented notes of spacy-bioclin's demonstration", corpus_license="MIT")
-
-
 def make_meta(
     meta: Mapping[str, Any],
     *,
