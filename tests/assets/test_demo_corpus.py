@@ -130,9 +130,9 @@ def test_identifiers_are_invented() -> None:
 
 
 def test_notes_without_annotations() -> None:
-    names = sorted(path.name for path in (DEMO / "notes").iterdir())
-    assert {name[:2] for name in names} == set(LANGUAGES)
-    assert all(name.endswith(".txt") for name in names)
+    paths = [path.relative_to(DEMO / "notes") for path in (DEMO / "notes").rglob("*.*")]
+    assert {path.parts[0] for path in paths} == set(LANGUAGES)
+    assert {path.suffix for path in paths} == {".txt"}
 
 
 def test_corpus_is_small() -> None:
