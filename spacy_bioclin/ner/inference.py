@@ -169,7 +169,7 @@ def token_loss(scores: TagScores, tags: Tensor) -> tuple[float, TagScores]:
     ) / max(1, known)
     loss.backward()
     zeros = [torch.zeros_like(p) for p in scores[1:4]]
-    return float(loss), TagScores(logits.grad, *zeros, scores.lengths)
+    return float(loss.detach()), TagScores(logits.grad, *zeros, scores.lengths)
 
 
 __all__ = ["SCHEMES", "Entity", "crf_loss", "find_entities", "make_grammar", "token_loss"]

@@ -1,0 +1,162 @@
+"""The CRF against the sum over all paths, and its gradients against finite differences."""
+
+import itertools
+
+import pytest
+import torch
+
+from spacy_bioclin.ner import crf
+from spacy_bioclin.ner.inference import (
+    MISSING,
+    TagScores,
+    crf_loss,
+    find_entities,
+    make_grammar,
+    token_loss,
+)
+from spacy_bioclin.ner.tags import decode_tags, make_tag_sets
+
+LENGTHS = [4, 3, 1]
+
+
+def random_scores(n_layers: int, n_tags: int, lengths: list[int]) -> TagScores:
+    torch.manual_seed(0)
+    return TagScores(
+        torch.randn(sum(lengths), n_layers, n_tags, dtype=torch.float64),
+        torch.randn(n_layers, n_tags, n_tags, dtype=torch.float64),
+        torch.randn(n_layers, n_tags, dtype=torch.float64),
+        torch.randn(n_layers, n_tags, dtype=torch.float64),
+        lengths,
+    )
+
+
+def all_paths(scores, grammar, doc, layer):
+    """YIELDS (path, log weight) of each legal path of a Doc, by definition."""
+    start = sum(scores.lengths[:doc])
+    n = scores.lengths[doc]
+    emissions = scores.emissions[start : start + n, layer]
+    moves = scores.transitions[layer] + grammar.transitions[layer]
+    first = scores.start[layer] + grammar.start[layer]
+    last = scores.end[layer] + grammar.end[layer]
+    for path in itertools.product(range(emissions.shape[1]), repeat=n):
+        weight = first[path[0]] + last[path[-1]]
+        weight = weight + sum(emissions[t, tag] for t, tag in enumerate(path))
+        weight = weight + sum(moves[a, b] for a, b in itertools.pairwise(path))
+        if weight > -torch.inf:
+            yield path, float(weight)
+
+
+SETTINGS = [("BIO", False), ("BILUO", False), ("BIO", True), ("BILUO", True)]
+
+
+def setting(scheme, nested):
+    tag_sets = make_tag_sets("A" if scheme == "BILUO" and not nested else "AB",
+                             scheme=scheme, nested=nested)
+    scores = random_scores(len(tag_sets), tag_sets[0].n_tags, LENGTHS)
+    return tag_sets, scores, make_grammar(tag_sets, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(("scheme", "nested"), SETTINGS)
+def test_best_path_and_span_probabilities_equal_enumeration(scheme, nested):
+    tag_sets, scores, grammar = setting(scheme, nested)
+    found = find_entities(scores, tag_sets, grammar)
+    for doc in range(len(LENGTHS)):
+        expected = []
+        for layer, tag_set in enumerate(tag_sets):
+            paths = list(all_paths(scores, grammar, doc, layer))
+            best = max(paths, key=lambda item: item[1])[0]
+            weights = torch.tensor([w for _, w in paths], dtype=torch.float64).softmax(0).tolist()
+            spans = [set(decode_tags(torch.tensor(p).numpy(), tag_set)) for p, _ in paths]
+            for span in decode_tags(torch.tensor(best).numpy(), tag_set):
+                p = sum(w for w, held in zip(weights, spans, strict=True) if span in held)
+                expected.append((*span, p))
+        assert [tuple(e[:3]) for e in found[doc]] == [e[:3] for e in sorted(expected)]
+        for entity, wanted in zip(found[doc], sorted(expected), strict=True):
+            assert entity.probability == pytest.approx(wanted[3], abs=1e-9)
+    assert sum(map(len, found)) > 2
+
+
+@pytest.mark.parametrize(("scheme", "nested"), SETTINGS)
+@pytest.mark.parametrize("missing", [False, True])
+def test_loss_equals_enumeration(scheme, nested, missing):
+    tag_sets, scores, grammar = setting(scheme, nested)
+    gold = torch.zeros(sum(LENGTHS), len(tag_sets), dtype=torch.int64)
+    first = 3 if scheme == "BILUO" else 1
+    gold[[1, 5]] = 4 if scheme == "BILUO" else first  # single-token entities
+    if missing:
+        gold[[2, 5, 7]] = MISSING
+    loss, _ = crf_loss(scores, gold, grammar)
+    expected, starts = 0.0, [0, 4, 7]
+    for doc, layer in itertools.product(range(len(LENGTHS)), range(len(tag_sets))):
+        known = gold[starts[doc] : starts[doc] + LENGTHS[doc], layer].tolist()
+        paths = list(all_paths(scores, grammar, doc, layer))
+        agree = [w for p, w in paths if all(k in (MISSING, t) for k, t in zip(known, p, strict=True))]
+        every = torch.tensor([w for _, w in paths]).logsumexp(0)
+        expected += float(every - torch.tensor(agree).logsumexp(0))
+    n_known = int((gold != MISSING).sum())
+    assert loss == pytest.approx(expected / n_known, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss_of", ["crf", "token"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_gradients_equal_finite_differences(loss_of, missing):
+    tag_sets, scores, grammar = setting("BIO", True)
+    gold = torch.zeros(sum(LENGTHS), len(tag_sets), dtype=torch.int64)
+    gold[1] = 1
+    gold[2, 0] = 2
+    if missing:
+        gold[[3, 6], 1] = MISSING
+
+    def loss(s: TagScores):
+        return crf_loss(s, gold, grammar) if loss_of == "crf" else token_loss(s, gold)
+
+    _, gradients = loss(scores)
+    step = 1e-5 if loss_of == "crf" else 1e-2  # the token loss works in single precision
+    for field, gradient in list(zip(scores, gradients, strict=True))[:4]:
+        if loss_of == "token" and field is not scores.emissions:
+            assert not gradient.any()
+            continue
+        flat, d_flat = field.view(-1), gradient.reshape(-1)
+        for i in range(0, len(flat), 3):
+            before = float(flat[i])
+            flat[i] = before + step
+            above = loss(scores)[0]
+            flat[i] = before - step
+            below = loss(scores)[0]
+            flat[i] = before
+            slope = (above - below) / (2 * step)
+            assert float(d_flat[i]) == pytest.approx(slope, abs=1e-6 if loss_of == "crf" else 1e-3)
+
+
+def test_long_sequences_stay_finite():
+    tag_sets = make_tag_sets("AB", scheme="BILUO", nested=False)
+    scores = random_scores(1, tag_sets[0].n_tags, [20_000, 3])
+    scores = TagScores(scores.emissions * 30, *scores[1:])
+    grammar = make_grammar(tag_sets, torch.device("cpu"))
+    entities = find_entities(scores, tag_sets, grammar)[0]
+    assert len(entities) > 1_000
+    assert all(0.0 <= e.probability <= 1.0 for e in entities)
+
+
+def test_batches_do_not_change_results(monkeypatch):
+    tag_sets, scores, grammar = setting("BIO", False)
+    together = find_entities(scores, tag_sets, grammar)
+    monkeypatch.setattr("spacy_bioclin.ner.inference.MAX_BATCH_SCORES", 1)
+    alone = find_entities(scores, tag_sets, grammar)
+    assert [[e[:3] for e in d] for d in together] == [[e[:3] for e in d] for d in alone]
+
+
+def test_expected_counts_of_uniform_model():
+    """With all scores zero every one of 3 tags has probability 1/3 at each of 2 steps."""
+    potentials = crf.Potentials(
+        torch.zeros(1, 1, 2, 3, dtype=torch.float64),
+        torch.zeros(1, 3, 3, dtype=torch.float64),
+        torch.zeros(1, 3, dtype=torch.float64),
+        torch.zeros(1, 3, dtype=torch.float64),
+        torch.tensor([2]),
+    )
+    fb = crf.forward_backward(potentials)
+    counts = crf.expected_counts(potentials, fb)
+    assert float(fb.log_z) == pytest.approx(torch.log(torch.tensor(9.0)).item(), abs=1e-6)
+    assert torch.allclose(counts.emissions, torch.full_like(counts.emissions, 1 / 3))
+    assert torch.allclose(counts.transitions, torch.full_like(counts.transitions, 1 / 9))
