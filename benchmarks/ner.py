@@ -213,7 +213,8 @@ def main() -> None:
             print(json.dumps({key: trial[key] for key in trial if key != "machine"}))
     done = sorted((WORK / "trials").glob(f"{arguments.encoder}-*/result.json"))
     trials = [json.loads(path.read_text()) for path in done]
-    print(write_result(f"ner_{arguments.encoder}", {"summary": summarize(trials), "trials": trials}))
+    result = {"summary": summarize(trials), "trials": trials}
+    print(write_result(f"ner_{arguments.encoder}", result))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-# Offsets are Unicode code points of the whole, untouched text (Python `str` indices), end exclusive.
+# Offsets are code points of the whole, untouched text (Python `str` indices), end exclusive.
 Fragment = tuple[int, int]
 
 # (start, end, label): what the scorers compare.

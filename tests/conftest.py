@@ -1,6 +1,11 @@
 """Fixtures shared by all tests. No test needs a network."""
 
 import os
+
+# Tiny models: more threads only wait for each other. Set before torch is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
 from pathlib import Path
 
 import pytest
@@ -10,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Folder of the real corpora; tests that need it are skipped, with a reason, where it is not."""
+    """Folder of the real corpora; where there is none, tests are skipped with a reason."""
     path = Path(os.environ.get("BIOCLIN_DATA", ROOT.parent / "shared" / "data"))
     if not path.is_dir():
         pytest.skip("real corpora not found: set BIOCLIN_DATA or put them in ../shared/data")

@@ -1,5 +1,6 @@
 """`spacy-bioclin.Encoder.v1`: the model inside spacy-transformers' `transformer` component."""
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -256,7 +257,7 @@ def _core_spans(doc: Doc, alignment: Alignment, windows: Windows) -> list[Any]:
     """RETURNS (list[Span]): The tokens of each window's core."""
     starts = np.searchsorted(alignment.first, windows.core_start[1:]).tolist()
     bounds = [0, *starts, len(doc)]
-    return [doc[i:j] for i, j in zip(bounds, bounds[1:], strict=False) if i < j]
+    return [doc[i:j] for i, j in itertools.pairwise(bounds) if i < j]
 
 
 def _wordpieces(*pieces: Pieces) -> WordpieceBatch:

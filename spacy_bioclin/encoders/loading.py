@@ -2,12 +2,21 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from torch import nn
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import (
+    MODEL_MAPPING,
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedTokenizerFast,
+)
 from transformers.modeling_utils import no_init_weights
+from transformers.utils import logging
 
 from ..errors import BioclinError
 from .network import SpecialPieces
@@ -18,7 +27,7 @@ NO_LIMIT = 1_000_000
 
 def load_pretrained(
     name: str, transformer_config: dict[str, Any]
-) -> tuple[PreTrainedTokenizerFast, nn.Module]:
+) -> tuple[PreTrainedTokenizerFast, Any]:
     """Open an encoder of the `transformers` library.
 
     name (str): Folder with config.json, tokenizer files and weights, or a name on the hub.
@@ -33,7 +42,10 @@ def load_pretrained(
         config = AutoConfig.from_pretrained(name, **transformer_config)
         # A pooler is trained for sentence pairs; no head of ours reads it.
         options = {"add_pooling_layer": False} if _has_pooler(config) else {}
-        transformer = AutoModel.from_pretrained(name, config=config, **options)
+        with _quiet():
+            transformer, loaded = AutoModel.from_pretrained(
+                name, config=config, output_loading_info=True, **options
+            )
         tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True)
     except (OSError, ValueError) as error:
         raise BioclinError(_explain(name, error)) from error
@@ -42,12 +54,27 @@ def load_pretrained(
             f"{name} has no fast tokenizer (tokenizer.json): convert it with "
             "transformers.AutoTokenizer.from_pretrained(..., use_fast=True).save_pretrained(...)"
         )
+    if loaded["missing_keys"]:
+        raise BioclinError(
+            f"The weights in {name} lack {len(loaded['missing_keys'])} tensors of a "
+            f"{config.model_type} encoder, {loaded['missing_keys'][0]} first: "
+            "the file is of another model or incomplete"
+        )
     return tokenizer, transformer.float()
 
 
-def _has_pooler(config: Any) -> bool:
-    from transformers import MODEL_MAPPING
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """`transformers` warns about weights of heads that an encoder has no use for."""
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
+
+def _has_pooler(config: Any) -> bool:
     model_class = MODEL_MAPPING[type(config)]
     return "add_pooling_layer" in model_class.__init__.__code__.co_varnames
 
@@ -60,10 +87,11 @@ def _explain(name: str, error: Exception) -> str:
     if looks_local:
         return f"The encoder folder {name} does not exist"
     return (
-        f"Encoder {name!r} is no local folder and the Hugging Face hub cannot be reached ({reason}). "
+        f"Encoder {name!r} is no local folder, and the Hugging Face hub cannot be reached: "
+        f"{reason} "
         f"On a machine with a network run `huggingface-cli download {name} --local-dir "
         f"encoders/{name.split('/')[-1]}`, copy that folder here, and set "
-        f"`name = \"encoders/{name.split('/')[-1]}\"` in [components.transformer.model] "
+        f'`name = "encoders/{name.split("/")[-1]}"` in [components.transformer.model] '
         "(in the project: `--vars.encoder encoders/…`)"
     )
 

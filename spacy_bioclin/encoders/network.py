@@ -46,9 +46,7 @@ class WindowedEncoder(nn.Module):
     max_batch_pieces (int): Largest padded batch.
     """
 
-    def __init__(
-        self, transformer: Any, special: SpecialPieces, *, max_batch_pieces: int
-    ) -> None:
+    def __init__(self, transformer: Any, special: SpecialPieces, *, max_batch_pieces: int) -> None:
         super().__init__()
         self.transformer = transformer
         self.special = special

@@ -42,6 +42,7 @@ class TorchShim(Shim):
     ) -> None:
         super().__init__(model=None)
         self._build = build
+        self._optimizer: torch.optim.AdamW | None = None
         self.precision = precision
         self.lr_scale = lr_scale
         # A forward pass whose backward pass has not run yet must still find the weights it used.
@@ -50,7 +51,7 @@ class TorchShim(Shim):
         self._borrowed = False
 
     @property
-    def module(self) -> nn.Module:
+    def module(self) -> Any:
         """The torch module. RAISES (ValueError): Before `set_module` or `from_bytes`."""
         if self._model is None:
             raise ValueError("The model has no weights yet: call nlp.initialize() or load it first")
@@ -154,7 +155,8 @@ class TorchShim(Shim):
         return {**self.__dict__, "_optimizer": None, "_awaits_backprop": False}
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): MAGIC, length of a JSON header, the header (`cfg`), padding, safetensors."""
+        """RETURNS (bytes): MAGIC, length of the header, the header (`cfg` as JSON), padding,
+        weights in the safetensors format."""
         if self._model is None:
             return MAGIC
         state = {key: value.contiguous() for key, value in self._model.state_dict().items()}

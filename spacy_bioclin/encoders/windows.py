@@ -1,5 +1,6 @@
 """Cut a text's pieces into windows that an encoder can read. Pure functions on piece indices."""
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ def cut_windows(
     # Where two windows overlap, the piece in the middle of the overlap is as far from one edge as
     # from the other; the cut goes to the token boundary next to it.
     cuts = [0]
-    for (_, end), (next_start, _) in zip(bounds, bounds[1:], strict=False):
+    for (_, end), (next_start, _) in itertools.pairwise(bounds):
         middle = (next_start + end) // 2
         cuts.append(_nearest_in(token_starts, middle, next_start, end) or middle)
     return Windows(

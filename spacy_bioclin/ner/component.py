@@ -17,7 +17,7 @@ from thinc.api import Config, Model, Optimizer
 from ..errors import BioclinError
 from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, token_loss
 from .model import TagScores
-from .tags import MISSING, TagSet, TokenSpan, encode_spans, make_tag_sets
+from .tags import MISSING, TagSet, encode_spans, make_tag_sets
 
 DEFAULT_CONFIG = Config().from_str(
     """
@@ -148,8 +148,8 @@ class ClinicalNer(TrainablePipe):
         if label in self.labels:
             return 0
         raise BioclinError(
-            f"[components.{self.name}] cannot add a label to a head that exists: put the label into "
-            "the training data, or into [initialize.components.NAME.labels]"
+            f"[components.{self.name}] cannot add a label to a head that exists: put the label "
+            "into the training data, or into [initialize.components.NAME.labels]"
         )
 
     def _grammar(self, device: torch.device) -> Grammar:
@@ -163,7 +163,8 @@ class ClinicalNer(TrainablePipe):
         if not any(len(doc) for doc in docs) or not self.labels:
             return [[] for _ in docs]
         scores = self.model.predict(docs)
-        return find_entities(scores, self.tag_sets, self._grammar(scores.emissions.device))
+        found = find_entities(scores, self.tag_sets, self._grammar(scores.emissions.device))
+        return [_trim_blanks(doc, entities) for doc, entities in zip(docs, found, strict=True)]
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Entity]]) -> None:
         """Write entities to the Docs."""
@@ -219,20 +220,20 @@ class ClinicalNer(TrainablePipe):
         spans = self._reference_spans(eg.reference)
         if spans is None:
             return tags
-        inside, broken = [], []
+        inside, masked = [], []
         for span in spans:
             found = doc.char_span(span.start_char, span.end_char, label=span.label)
             if found is not None:
                 inside.append((found.start, found.end, span.label_))
             else:
-                broken.append(doc.char_span(span.start_char, span.end_char, alignment_mode="expand"))
+                masked.append((span.start_char, span.end_char))
         for layer, tag_set in enumerate(tag_sets):
             tags[:, layer] = encode_spans(inside, len(doc), tag_set)
-        for cover in broken:
-            tags[cover.start : cover.end] = MISSING
         if self.spans_key is None:
-            for start, end in _missing_ents(eg.reference):
-                cover = doc.char_span(start, end, alignment_mode="expand")
+            masked += _missing_ents(eg.reference)
+        for start, end in masked:
+            cover = doc.char_span(start, end, alignment_mode="expand")
+            if cover is not None:
                 tags[cover.start : cover.end] = MISSING
         return tags
 
@@ -276,11 +277,22 @@ class ClinicalNer(TrainablePipe):
                 yield span.label_
 
 
+def _trim_blanks(doc: Doc, entities: list[Entity]) -> list[Entity]:
+    """Take line breaks and blanks off the edges of entities; drop what is nothing else."""
+    trimmed = []
+    for entity in entities:
+        start, end = entity.start, entity.end
+        while start < end and doc[start].is_space:
+            start += 1
+        while end > start and doc[end - 1].is_space:
+            end -= 1
+        if start < end:
+            trimmed.append(entity._replace(start=start, end=end))
+    return trimmed
+
+
 def _missing_ents(doc: Doc) -> Iterator[tuple[int, int]]:
     """YIELDS (tuple[int, int]): Character offsets of tokens whose entity tag is missing."""
     missing = np.flatnonzero(doc.to_array(ENT_IOB) == 0)
     for i in missing.tolist():
         yield doc[i].idx, doc[i].idx + len(doc[i])
-
-
-__all__ = ["ClinicalNer", "TokenSpan", "make_ner"]

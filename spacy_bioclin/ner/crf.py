@@ -77,7 +77,7 @@ def forward_backward(p: Potentials, allowed: Tensor | None = None) -> ForwardBac
     weights = torch.exp(p.emissions - peak)
     if allowed is not None:
         weights = weights * allowed
-    n_layers, n_seqs, n_steps, n_tags = weights.shape
+    n_layers, n_seqs, n_steps, _n_tags = weights.shape
     active = _active(p.lengths)
     transitions, end = torch.exp(p.transitions), torch.exp(p.end)
     alpha = torch.zeros_like(weights)
@@ -138,7 +138,7 @@ def path_counts(p: Potentials, path: Tensor) -> tuple[Tensor, Counts]:
     path (Tensor): int64 tags, (n_layers, n_seqs, n_steps).
     RETURNS (tuple): Log weight, (n_layers, n_seqs), and counts.
     """
-    n_layers, n_seqs, n_steps, n_tags = p.emissions.shape
+    _n_layers, n_seqs, n_steps, n_tags = p.emissions.shape
     steps = torch.arange(n_steps, device=path.device)
     inside = (steps < p.lengths[:, None]).to(p.emissions.dtype)
     emissions = torch.nn.functional.one_hot(path, n_tags) * inside[:, :, None]
@@ -155,7 +155,7 @@ def path_counts(p: Potentials, path: Tensor) -> tuple[Tensor, Counts]:
 
 
 def _dot(counts: Tensor, potentials: Tensor) -> Tensor:
-    """RETURNS (Tensor): Elementwise product where what is never used weighs nothing, even at -inf."""
+    """RETURNS (Tensor): Elementwise product; what is never used weighs nothing, even at -inf."""
     return torch.where(counts > 0, counts * potentials, 0.0)
 
 
@@ -223,8 +223,8 @@ def span_probabilities(
     spans: Tensor,
     go_on: Tensor,
 ) -> Tensor:
-    """Posterior probability that a span of the path is exactly an entity (Culotta and McCallum 2004):
-    the weight of all paths that run through it, over the weight of all paths.
+    """Posterior probability that a span of the path is exactly an entity (Culotta and McCallum
+    2004): the weight of all paths that run through it, over the weight of all paths.
 
     spans (Tensor): Rows (layer, sequence, first step, last step), int64, (n_spans, 4).
     go_on (Tensor): Per layer and tag, the tag that would continue an entity which ends in this tag

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from . import crf
 from .model import TagScores
-from .tags import MISSING, OUTSIDE, SCHEMES, TagSet, decode_tags, legal_transitions
+from .tags import MISSING, OUTSIDE, TagSet, decode_tags, legal_transitions
 
 # Largest number of padded scores in one batch of sequences: 32 MB in float64 for each of the
 # half-dozen arrays that a CRF needs.
@@ -146,7 +146,8 @@ def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, 
     allowed_flat |= ~known[..., None]
     norm = max(1, int(known.sum()))
     d_emissions = torch.zeros_like(scores.emissions)
-    shared = [torch.zeros_like(p, dtype=torch.float64) for p in scores[1:4]]
+    potentials = (scores.transitions, scores.start, scores.end)
+    shared = [torch.zeros_like(p, dtype=torch.float64) for p in potentials]
     total = 0.0
     for batch in make_batches(scores, grammar):
         allowed = allowed_flat[batch.tokens].permute(2, 0, 1, 3)
@@ -157,7 +158,8 @@ def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, 
         for gradient, count in zip(shared, counts[1:], strict=True):
             gradient += count
     gradients = [(g / norm).to(scores.emissions.dtype) for g in shared]
-    return total / norm, TagScores(d_emissions / norm, *gradients, scores.lengths)
+    transitions, start, end = gradients
+    return total / norm, TagScores(d_emissions / norm, transitions, start, end, scores.lengths)
 
 
 def token_loss(scores: TagScores, tags: Tensor) -> tuple[float, TagScores]:
@@ -168,8 +170,12 @@ def token_loss(scores: TagScores, tags: Tensor) -> tuple[float, TagScores]:
         logits.permute(0, 2, 1), tags, ignore_index=MISSING, reduction="sum"
     ) / max(1, known)
     loss.backward()
-    zeros = [torch.zeros_like(p) for p in scores[1:4]]
-    return float(loss.detach()), TagScores(logits.grad, *zeros, scores.lengths)
-
-
-__all__ = ["SCHEMES", "Entity", "crf_loss", "find_entities", "make_grammar", "token_loss"]
+    assert logits.grad is not None
+    gradients = TagScores(
+        logits.grad,
+        torch.zeros_like(scores.transitions),
+        torch.zeros_like(scores.start),
+        torch.zeros_like(scores.end),
+        scores.lengths,
+    )
+    return float(loss.detach()), gradients

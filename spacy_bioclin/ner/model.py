@@ -1,5 +1,6 @@
 """The tagging heads: a linear layer over token vectors, with or without learned transitions."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -28,9 +29,6 @@ class TagScores(NamedTuple):
     lengths: list[int]
 
 
-TaggerModel = Model[list[Doc], TagScores]
-
-
 class TaggerNetwork(nn.Module):
     """Dropout, then one linear layer; transitions are parameters (CRF) or zeros."""
 
@@ -39,6 +37,9 @@ class TaggerNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.shape = (n_layers, n_tags)
+        self.transitions: Tensor
+        self.start: Tensor
+        self.end: Tensor
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(width, n_layers * n_tags)
         for name, shape in {
@@ -59,7 +60,7 @@ class TaggerNetwork(nn.Module):
 
 def build_linear_tagger(
     tok2vec: Model[list[Doc], list[Floats2d]], dropout: float, learn_rate_scale: float
-) -> TaggerModel:
+) -> Model[list[Doc], TagScores]:
     """A linear layer trained with cross-entropy per token, as Devlin et al. (2019) and the papers
     on biomedical encoders do. Decoding respects the tagging scheme all the same.
 
@@ -73,7 +74,7 @@ def build_linear_tagger(
 
 def build_crf_tagger(
     tok2vec: Model[list[Doc], list[Floats2d]], dropout: float, learn_rate_scale: float
-) -> TaggerModel:
+) -> Model[list[Doc], TagScores]:
     """A linear layer and a linear-chain CRF, trained with the likelihood of whole tag sequences.
     Arguments as for `build_linear_tagger`.
     """
@@ -87,7 +88,7 @@ def _build_tagger(
     learn_rate_scale: float,
     *,
     crf: bool,
-) -> TaggerModel:
+) -> Model[list[Doc], TagScores]:
     shim = TorchShim(_build_network, precision="fp32", lr_scale=learn_rate_scale)
     head: Model[list[Floats2d], TagScores] = Model(
         "tagger_head",
@@ -111,7 +112,7 @@ def _init(model: Model, X: Any = None, Y: Any = None) -> None:
     """Make the network once the width and the number of tags are known."""
     if X is None or model.shims[0].cfg:
         return
-    cfg = {"width": int(X[0].shape[1])}
+    cfg: dict[str, Any] = {"width": int(X[0].shape[1])}
     cfg |= {name: model.attrs[name] for name in ("n_layers", "n_tags", "dropout", "crf")}
     model.shims[0].set_module(TaggerNetwork(**cfg), cfg)
 
@@ -131,6 +132,7 @@ def _forward(
         backprop(tuple(d_scores[:4]))
         gradient = torch2xp(tensor.grad)
         ends = torch.tensor([0, *lengths]).cumsum(0).tolist()
-        return [gradient[i:j] for i, j in zip(ends, ends[1:], strict=False)]
+        return [gradient[i:j] for i, j in itertools.pairwise(ends)]
 
-    return TagScores(*outputs, lengths), backprop_head
+    emissions, transitions, start, end = outputs
+    return TagScores(emissions, transitions, start, end, lengths), backprop_head

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
-from spacy_bioclin.errors import BioclinError
+
 from spacy_bioclin.encoders.pieces import align_tokens, split_into_pieces, token_boundaries
+from spacy_bioclin.errors import BioclinError
 from tests.conftest import TEXTS, make_encoder, tiny_tokenizer
 
 ARCHITECTURES = [
@@ -146,7 +147,7 @@ def test_loaded_weights_are_not_copied_until_training(tiny_encoder, tmp_path):
     pointers = [p.data_ptr() for p in model.shim.module.parameters()]
     assert all(low <= pointer < low + len(data) for pointer in pointers)
     doc = Doc(nlp.vocab, words=["tos"])
-    batch, backprop = model.begin_update([doc])
+    _batch, _backprop = model.begin_update([doc])
     assert not any(low <= p.data_ptr() < low + len(data) for p in model.shim.module.parameters())
 
 

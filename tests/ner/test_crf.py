@@ -50,8 +50,9 @@ SETTINGS = [("BIO", False), ("BILUO", False), ("BIO", True), ("BILUO", True)]
 
 
 def setting(scheme, nested):
-    tag_sets = make_tag_sets("A" if scheme == "BILUO" and not nested else "AB",
-                             scheme=scheme, nested=nested)
+    tag_sets = make_tag_sets(
+        "A" if scheme == "BILUO" and not nested else "AB", scheme=scheme, nested=nested
+    )
     scores = random_scores(len(tag_sets), tag_sets[0].n_tags, LENGTHS)
     return tag_sets, scores, make_grammar(tag_sets, torch.device("cpu"))
 
@@ -90,7 +91,11 @@ def test_loss_equals_enumeration(scheme, nested, missing):
     for doc, layer in itertools.product(range(len(LENGTHS)), range(len(tag_sets))):
         known = gold[starts[doc] : starts[doc] + LENGTHS[doc], layer].tolist()
         paths = list(all_paths(scores, grammar, doc, layer))
-        agree = [w for p, w in paths if all(k in (MISSING, t) for k, t in zip(known, p, strict=True))]
+        agree = [
+            weight
+            for path, weight in paths
+            if all(k in (MISSING, tag) for k, tag in zip(known, path, strict=True))
+        ]
         every = torch.tensor([w for _, w in paths]).logsumexp(0)
         expected += float(every - torch.tensor(agree).logsumexp(0))
     n_known = int((gold != MISSING).sum())
