@@ -7,20 +7,20 @@ class LanguageRules(NamedTuple):
     """The rules of one language.
 
     titles (frozenset[str]): Abbreviations that another word always follows: their point never ends
-        a sentence, and the tokenizer keeps it with the word.
+        a sentence, and the tokenizer keeps it with the word. None may be an entity ("Ac.", "Ca.").
     abbreviations (frozenset[str]): Abbreviations that may end a sentence: they do so only before
         a capital. Words without a vowel ("cm", "mg", "lpm") need not be listed.
     openers (frozenset[str]): Words that open sentences. After a single capital ("E. coli",
         "J. Pérez", "vitamina C. Se inicia") only they show that a sentence ended.
     unfinished (frozenset[str]): Words that a line or a sentence cannot end with.
-    contractions (tuple[str, ...]): Patterns of tokens that the shared rules would cut elsewhere.
+    tokens (tuple[str, ...]): Patterns of tokens that the shared rules would cut elsewhere.
     """
 
     titles: frozenset[str]
     abbreviations: frozenset[str]
     openers: frozenset[str]
     unfinished: frozenset[str]
-    contractions: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
 
 
 def _words(text: str) -> frozenset[str]:
@@ -30,12 +30,12 @@ def _words(text: str) -> frozenset[str]:
 SPANISH = LanguageRules(
     titles=_words(
         "dr dra drs dras sr sra sres srta prof lic fdo p.ej aprox núm vs av avda ctra hosp sta sto"
-        " tel tfno fig figs pág dpto ac ag ee"
+        " tel tfno fig figs pág dpto ee"
     ),
     abbreviations=_words(
         "etc dcha dcho izq izda izdo der drcha derec comp comps cols col al sp spp subsp var min"
         " seg meq art cap vol ed ref exp expl abd resp neg pos rel cit op loc máx mín ext int sup"
-        " inf ant post lat med hosp hab sat hcto leuc hemat plaq tto trat ttos antec enf fam"
+        " inf ant post lat med hosp hab sat hcto leuc hemat plaq tto trat ttos antec enf fam ac ag"
     ),
     openers=_words(
         "el la los las lo un una unos unas se en al a ante bajo con de del desde dada dado debido"
@@ -49,6 +49,11 @@ SPANISH = LanguageRules(
     unfinished=_words(
         "a al ante con contra de del desde durante e el en entre hacia hasta la las los mediante ni"
         " o para pero por que se según sin sobre su sus tras u un una y"
+    ),
+    tokens=(
+        # con|metaplasia, un|carcinoma: typed together often enough to cost entities
+        r"(?:con|una?|del?|el|las?|los|en|por|sin)(?=(?:adeno)?carcinoma|linfoma|melanoma|sarcoma"
+        r"|metaplasia|metástasis|neoplasia|tumor)",
     ),
 )
 
@@ -68,7 +73,7 @@ ENGLISH = LanguageRules(
         "a an and as at because before but by during for from if in into nor of on or than that the"
         " their to until upon via when which while with within without"
     ),
-    contractions=(
+    tokens=(
         r"(?<=[^\W\d_])['’](?:s|re|ve|ll|d|m)(?![^\W_])",  # patient|'s
         r"[A-Za-z]{2,}(?=n['’]t(?![^\W_]))|n['’]t(?![^\W_])",  # does|n't, as spaCy has it
     ),

@@ -76,7 +76,7 @@ def _stop_ends(text: str, stop: int, after: int, start: int, rules: LanguageRule
         return not (opening.islower() or opening.isdigit())
     word = _last_word(text, stop)
     key = word.lower()
-    if key in rules.titles:
+    if key in rules.titles and not word.isupper():
         return False
     is_short = "." in word or key in rules.abbreviations
     if opening.islower():
@@ -84,8 +84,8 @@ def _stop_ends(text: str, stop: int, after: int, start: int, rules: LanguageRule
         return not (is_short or is_unit)
     if is_short and not text[after].isupper():
         return False
-    is_initial = len(word) == 1 and word.isupper() and text[stop - 2 : stop - 1] in ("", " ", "(")
-    if opening.isupper() and (is_initial or ("." in word and word.isupper())):
+    is_initial = len(word) == 1 and text[stop - 2 : stop - 1] in ("", " ", "(")
+    if opening.isupper() and word.isupper() and (is_initial or "." in word or key in rules.titles):
         return _first_word(text, after) in rules.openers
     return True
 
