@@ -91,8 +91,8 @@ def find_task(name: str, lang: str) -> Task:
 
 
 def make_config(task: Task, lang: str, config: str) -> Config:
-    """RETURNS (Config): The given config; else demo.cfg for two layers, or ner.cfg with its head set
-    to the one layer that the task has."""
+    """RETURNS (Config): The given config; else demo.cfg for two layers, or ner.cfg with its head
+    set to the one layer that the task has."""
     if config:
         return load_config(config, {"nlp.lang": lang})
     layers = sorted(set(task.layers.values()))

@@ -14,7 +14,7 @@ def main(
         Path | None, typer.Option(help="Folder of a pipeline that has to give the same")
     ] = None,
     env: Annotated[Path | None, typer.Option(help="Keep the environment in this folder")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds for one check")] = 300.0,
+    timeout: Annotated[float, typer.Option(help="Seconds for one check")] = 120.0,
 ) -> None:
     """Install a wheel in a new environment without network, load it there, and see that it gives
     the same one by one, in batches, in two processes, and after every way of storing it."""

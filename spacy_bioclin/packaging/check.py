@@ -20,7 +20,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from ..errors import BioclinError
 
-TIMEOUT = 300.0  # seconds for one check
+TIMEOUT = 120.0  # seconds for one check
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",

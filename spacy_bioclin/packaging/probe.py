@@ -172,7 +172,8 @@ def check_requirements(package: str) -> str:
 
     from packaging.requirements import Requirement
 
-    wanted = [Requirement(line) for line in requires(package) or []]
+    every = [Requirement(line) for line in requires(package) or []]
+    wanted = [r for r in every if r.marker is None or r.marker.evaluate({"extra": ""})]
     for requirement in wanted:
         try:
             present = version(requirement.name)

@@ -1,10 +1,16 @@
 """A wheel in a new environment: what works is told from what does not."""
 
+import subprocess
+import sys
+
 import pytest
 
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.packaging import probe
 from spacy_bioclin.packaging.build import build_wheel
 from spacy_bioclin.packaging.card import Provenance
-from spacy_bioclin.packaging.check import check_wheel
+from spacy_bioclin.packaging.check import check_wheel, install_apart, offline_environment
+from spacy_bioclin.packaging.probe import EXACT, ROUNDING, Found, Mismatch, compare
 
 CHECKS = [
     "install",
@@ -18,6 +24,8 @@ CHECKS = [
     "DocBin",
     "same as --against",
 ]
+DISEASE = Found("ents", 4, 9, "DISEASE", "")
+DRUG = Found("ents", 4, 9, "DRUG", "")
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +34,90 @@ def wheel(pipeline, tmp_path_factory):
     return build_wheel(pipeline, out, name="demo", version="0.1.0", provenance=Provenance())
 
 
-def test_good_wheel_passes_every_check(wheel, pipeline):
-    results = list(check_wheel(wheel, against=pipeline, timeout=60))
-    assert [(check.name, check.passed, check.note) for check in results if not check.passed] == []
+@pytest.mark.slow
+def test_good_wheel_passes_every_check(wheel, pipeline, tmp_path):
+    env = tmp_path / "env"
+    results = list(check_wheel(wheel, against=pipeline, env=env, timeout=60))
+    assert [(check.name, check.note) for check in results if not check.passed] == []
     assert [check.name for check in results] == CHECKS
+    code = "import es_bioclin_demo; print(es_bioclin_demo.__file__)"
+    done = subprocess.run([env / "bin/python", "-c", code], capture_output=True, text=True)
+    assert done.stdout.startswith(str(env))  # it stays, and the package is in it, not here
+    with pytest.raises(ModuleNotFoundError):
+        __import__("es_bioclin_demo")
+
+
+def test_check_that_hangs_is_one_that_failed(wheel):
+    *_, last = check_wheel(wheel, timeout=0.001)
+    assert not last.passed
+    assert "did not end within 0.001 s" in last.note
+
+
+def test_files_that_are_no_wheels_and_folders_in_use_are_errors(wheel, tmp_path):
+    with pytest.raises(BioclinError, match="no such file"):
+        next(check_wheel(tmp_path / "none.whl"))
+    (tmp_path / "x.whl").write_bytes(b"")
+    with pytest.raises(BioclinError, match="not the name of a wheel"):
+        next(check_wheel(tmp_path / "x.whl"))
+    broken = tmp_path / wheel.name
+    broken.write_bytes(b"PK")
+    with pytest.raises(BioclinError, match="pip cannot install"):
+        next(check_wheel(broken))
+    with pytest.raises(BioclinError, match="no virtual environment"):
+        install_apart(wheel, tmp_path)
+    assert broken.exists()
+    with pytest.raises(BioclinError, match=r"no config\.cfg"):
+        next(check_wheel(wheel, against=tmp_path))
+
+
+def test_differences_are_found():
+    ours = [{DISEASE: 0.9}, {}]
+    compare(ours, [{DISEASE: 0.9 + EXACT / 2}, {}], EXACT)
+    with pytest.raises(Mismatch, match=r"1 probabilities differ, by 0\.1"):
+        compare(ours, [{DISEASE: 0.8}, {}], EXACT)
+    with pytest.raises(Mismatch, match="2 spans are found by one side"):
+        compare(ours, [{DRUG: 0.9}, {}], EXACT)
+    with pytest.raises(Mismatch, match="2 documents became 1"):
+        compare(ours, ours[:1], EXACT)
+    with pytest.raises(Mismatch, match="1 probabilities differ"):
+        compare(ours, [{DISEASE: None}, {}], EXACT)
+
+
+def test_only_undecided_spans_may_go_by_rounding():
+    compare([{DISEASE: 0.51}], [{}], ROUNDING)
+    with pytest.raises(Mismatch):
+        compare([{DISEASE: 0.51}], [{}], EXACT)
+    with pytest.raises(Mismatch):
+        compare([{DISEASE: 0.6}], [{}], ROUNDING)
+
+
+def test_missing_requirement_is_named(tmp_path, monkeypatch):
+    for name, wanted in (("ours", "nowhere-to-be-found>=1"), ("other", "spacy>=99")):
+        info = tmp_path / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Name: {name}\nVersion: 1\nRequires-Dist: {wanted}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Mismatch, match="nowhere-to-be-found>=1 is not installed"):
+        probe.check_requirements("ours")
+    with pytest.raises(Mismatch, match="wants spacy>=99, but"):
+        probe.check_requirements("other")
+    assert "spacy" in probe.check_requirements("spacy-bioclin")
+
+
+def test_ways_out_are_shut():
+    kept = offline_environment(
+        {"HTTPS_PROXY": "a", "no_proxy": "b", "PIP_INDEX_URL": "c", "X": "d"}
+    )
+    assert kept["HF_HUB_OFFLINE"] == kept["PIP_NO_INDEX"] == "1"
+    assert {"HTTPS_PROXY", "no_proxy", "PIP_INDEX_URL"}.isdisjoint(kept)
+    assert kept["X"] == "d"
+
+
+@pytest.mark.parametrize("call", ["getaddrinfo('localhost', 80)", "create_connection(('::1', 9))"])
+def test_network_is_refused(call):
+    code = (
+        "import socket, sys; from spacy_bioclin.packaging.probe import refuse_network as hook\n"
+        f"sys.addaudithook(hook); socket.{call}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "Mismatch: the pipeline" in done.stderr

@@ -1,0 +1,119 @@
+"""The spaCy project: commands fit together, assets land where the catalogue looks for them."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from spacy.util import load_config
+from weasel.util import load_project_config
+
+from scripts import prepare
+from spacy_bioclin.catalog.tasks import load_tasks
+from spacy_bioclin.cli import COMMANDS
+from spacy_bioclin.errors import BioclinError
+
+ROOT = Path(__file__).parents[1]
+TASKS = load_tasks()
+
+
+@pytest.fixture
+def project(tmp_path):
+    """The project with its variables filled in; `load_project_config` makes its directories."""
+    (tmp_path / "project.yml").write_bytes((ROOT / "project.yml").read_bytes())
+    return load_project_config(tmp_path)
+
+
+def test_every_input_is_in_the_repository_or_made_by_an_earlier_command(project):
+    made = set()
+    for command in project["commands"]:
+        for path in command["deps"]:
+            assert path in made or (ROOT / path).exists(), f"{command['name']} needs {path}"
+        made.update(command.get("outputs", []))
+
+
+def test_workflows_run_every_command_in_order(project):
+    names = [command["name"] for command in project["commands"]]
+    assert project["workflows"] == {"demo": names, "all": names}
+
+
+def test_scripts_call_commands_that_exist(project):
+    called = set()
+    for command in project["commands"]:
+        for line in command["script"]:
+            before, _, after = line.partition(" -m spacy_bioclin ")
+            if after:
+                called.add(after.split()[0])
+                assert Path(before).name == "python"
+    assert called == {"evaluate", "package", "check-package", "annotate"}
+    assert called <= {name.replace("_", "-") for name in COMMANDS}
+
+
+def test_assets_land_where_the_catalogue_looks(project):
+    places = [Path(asset["dest"]).relative_to("assets/downloads") for asset in project["assets"]]
+    archives = [place.name for place in places if place.suffix == ".zip"]
+    places += [Path(target) for name in archives for target in prepare.ARCHIVES[name].values()]
+    for name, task in TASKS.items():
+        if name != "demo":
+            for path in (Path(path) for paths in task.splits.values() for path in paths):
+                assert any(place in (path, *path.parents) for place in places), path
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_config_suits_the_layers_of_the_task(name):
+    task = TASKS[name]
+    config = prepare.make_config(task, task.lang, "")
+    heads = [c for c in config["components"].values() if c.get("factory") == "bioclin_ner"]
+    written = {head["spans_key"] or "ents" for head in heads}
+    assert written == set(task.layers.values())
+    assert config["nlp"]["lang"] == task.lang
+    assert sum(weight or 0 for weight in config["training"]["score_weights"].values()) > 0
+
+
+def test_own_config_is_taken_as_it_is():
+    own = prepare.make_config(TASKS["meddocan"], "es", str(ROOT / "configs" / "ner.cfg"))
+    assert own == load_config(ROOT / "configs" / "ner.cfg", {"nlp.lang": "es"})
+
+
+def test_demo_is_prepared_in_both_languages(tmp_path):
+    for lang in ("es", "en"):
+        prepare.main("demo", lang, tmp_path / lang, encoder="somewhere/else")
+        made = {path.name for path in (tmp_path / lang).glob("*") if path.suffix != ".json"}
+        assert made == {"train.spacy", "dev.spacy", "test.spacy", "config.cfg"}
+    first, second = (tmp_path / lang / "train.spacy" for lang in ("es", "en"))
+    assert first.read_bytes() != second.read_bytes()
+
+
+def test_preparing_again_gives_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        prepare.main("demo", "en", tmp_path / name, encoder="somewhere/else")
+    for split in prepare.SPLITS:
+        one, two = (tmp_path / name / f"{split}.spacy" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()  # else everything would be trained again
+
+
+def test_mistakes(tmp_path, monkeypatch):
+    with pytest.raises(BioclinError, match=r"want one of .*meddocan"):
+        prepare.find_task("medocan", "es")
+    with pytest.raises(BioclinError, match=r"needs --vars\.lang en, not es"):
+        prepare.find_task("bc5cdr", "es")
+    monkeypatch.setenv("BIOCLIN_DATA", str(tmp_path))
+    with pytest.raises(BioclinError, match="project assets"):
+        prepare.find_data("meddocan")
+
+
+def test_archives_are_unpacked_into_the_layout_of_the_catalogue(tmp_path, monkeypatch):
+    monkeypatch.delenv("BIOCLIN_DATA", raising=False)
+    monkeypatch.setattr(prepare, "DOWNLOADS", tmp_path)
+    archive = tmp_path / "pharmaconer.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for split in prepare.SPLITS:
+            file.writestr(f"pharmaconer/{split}-set_1.1/{split}/subtrack1/a.txt", f"{split} ñ")
+            file.writestr(f"pharmaconer/{split}-set_1.1/{split}/subtrack2/a.tsv", "other")
+    assert prepare.find_data("pharmaconer") == tmp_path
+    for split, [folder] in TASKS["pharmaconer"].splits.items():
+        assert [path.name for path in (tmp_path / folder).iterdir()] == ["a.txt"]
+        assert (tmp_path / folder / "a.txt").read_text("utf-8") == f"{split} ñ"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("elsewhere/a.txt", "")
+    with pytest.raises(BioclinError, match="has no folder"):
+        prepare.unpack(archive)
