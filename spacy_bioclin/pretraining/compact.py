@@ -7,50 +7,53 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
 from ..errors import BioclinError
 
-SPECIAL = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
+SPECIAL = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}
 MAX_PIECES = 512
 HEAD_WIDTH = 64
 
 
 def learn_vocabulary(texts: Iterable[str], *, size: int) -> PreTrainedTokenizerFast:
-    """Learn a cased WordPiece vocabulary (Schuster and Nakajima 2012) that keeps accents.
+    """Learn a byte-level BPE vocabulary (Radford et al. 2019): it keeps case and accents, no
+    character is unknown to it, and equal texts give equal pieces (the library's WordPiece trainer
+    breaks ties by chance).
 
     texts (Iterable[str]): What to learn from.
     size (int): Largest number of pieces, special ones included.
-    RETURNS (PreTrainedTokenizerFast): Puts [CLS] and [SEP] around a text.
-    RAISES (BioclinError): If the texts hold no word.
+    RETURNS (PreTrainedTokenizerFast): Puts <s> and </s> around a text.
+    RAISES (BioclinError): If the texts hold no word, or the size does not hold the 256 bytes.
     """
-    tokenizer = Tokenizer(models.WordPiece(unk_token=SPECIAL["unk_token"]))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    smallest = len(alphabet) + len(SPECIAL)
+    if size <= smallest:
+        raise BioclinError(f"vocab_size = {size}: it must be more than {smallest}")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     tokenizer.train_from_iterator(
         texts,
-        trainers.WordPieceTrainer(
+        trainers.BpeTrainer(
             vocab_size=size,
             min_frequency=2,
             special_tokens=list(SPECIAL.values()),
+            initial_alphabet=alphabet,
             show_progress=False,
         ),
     )
-    if tokenizer.get_vocab_size() <= len(SPECIAL):
-        raise BioclinError("The texts hold no word to learn a vocabulary from")
-    ids = {name: tokenizer.token_to_id(piece) for name, piece in SPECIAL.items()}
-    tokenizer.post_processor = processors.BertProcessing(
-        (SPECIAL["sep_token"], ids["sep_token"]), (SPECIAL["cls_token"], ids["cls_token"])
-    )
+    if tokenizer.get_vocab_size() <= smallest:
+        raise BioclinError("The texts hold no words to learn a vocabulary from")
+    pair = [(SPECIAL[name], tokenizer.token_to_id(SPECIAL[name])) for name in ("eos", "bos")]
+    tokenizer.post_processor = processors.RobertaProcessing(*pair, add_prefix_space=False)
+    names = {"pad_token": "pad", "unk_token": "unk", "mask_token": "mask"}
+    names |= {"cls_token": "bos", "bos_token": "bos", "sep_token": "eos", "eos_token": "eos"}
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, model_max_length=MAX_PIECES, **SPECIAL
+        tokenizer_object=tokenizer,
+        model_max_length=MAX_PIECES,
+        **{key: SPECIAL[name] for key, name in names.items()},
     )
 
 
@@ -83,8 +86,8 @@ def build_compact_encoder(
         max_position_embeddings=MAX_PIECES + tokenizer.pad_token_id + 1,
         type_vocab_size=2,
         pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=tokenizer.cls_token_id,
-        eos_token_id=tokenizer.sep_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
         # Keeps the scale of the activations at this width; BERT's 0.02 is made for 768.
         initializer_range=width**-0.5,
     )
