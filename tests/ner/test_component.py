@@ -95,6 +95,16 @@ def test_nested_labels_overlap_in_a_span_group(tiny_encoder):
     assert not found.ents
 
 
+def test_another_layer_is_learned_written_and_scored(tiny_encoder):
+    nlp = make_nlp(tiny_encoder, spans_key="phi")
+    examples = make_examples(nlp, spans_key="phi")
+    train(nlp, examples)
+    assert nlp.evaluate(examples)["spans_phi_f"] == 1.0
+    doc = nlp(NOTES[0][0])
+    assert [span.text for span in doc.spans["phi"]] == ["neumonía", "amoxicilina"]
+    assert not doc.ents
+
+
 def test_what_is_not_annotated_is_masked(tiny_encoder):
     """Tokens without annotation, other tasks' Docs and broken boundaries teach nothing."""
     nlp = make_nlp(tiny_encoder)
