@@ -61,6 +61,20 @@ def count_misaligned(tokenizer: Tokenizer, documents: list[AnnotatedText]) -> tu
     return n_spans, n_misaligned
 
 
+def is_between_letters(text: str, at: int) -> bool:
+    return 0 < at < len(text) and text[at - 1].isalpha() and text[at].isalpha()
+
+
+def count_between_letters(documents: list[AnnotatedText]) -> int:
+    """Gold spans that begin or end between two letters: slips, or words typed together."""
+    n_spans = 0
+    for document in documents:
+        for span in spans_of(document):
+            edges = (span.fragments[0][0], span.fragments[-1][1])
+            n_spans += any(is_between_letters(document.text, at) for at in edges)
+    return n_spans
+
+
 def words_per_second(lang: str, texts: list[str]) -> dict[str, Any]:
     """Alternating rounds over the same texts, each with a fresh tokenizer (empty cache)."""
     n_words = sum(len(text.split()) for text in texts)
@@ -90,6 +104,7 @@ def main() -> None:
             row: dict[str, Any] = {"corpus": corpus, "split": split}
             for name in CONFIGS:
                 row["spans"], row[name] = count_misaligned(make_tokenizer(lang, name), documents)
+            row["between_letters"] = count_between_letters(documents)
             row["ours_percent"] = round(100 * row["ours"] / row["spans"], 4)
             misaligned.append(row)
             texts += [document.text for document in documents]

@@ -1,5 +1,7 @@
 """`bioclin_sentences`: sets the sentence starts of a Doc by the rules of its language."""
 
+from typing import Any
+
 import numpy
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -22,8 +24,8 @@ class BioclinSentences:
             starts = sentence_starts(doc.text, self.rules)
             is_start = numpy.isin(doc.to_array("IDX"), starts[1:])
             is_start[0] = True
-            values = numpy.where(is_start, 1, -1).astype("uint64")
-            doc.from_array(["SENT_START"], values)  # type: ignore[arg-type]
+            values: Any = numpy.where(is_start, 1, -1).astype("uint64")
+            doc.from_array(["SENT_START"], values)
         return doc
 
 

@@ -32,8 +32,9 @@ TIME = r"\d{1,2}:\d{2}(?!\d)"
 # "yp|Tis", "a|Agosto", "c|CD3"; but "HbA1c", "IgG", "NaCl", "RNAm", "pH", "McLeod" stay whole.
 JOINED = (
     rf"[{UPPER}]?[{LOWER}]{{3,}}(?=[{UPPER}])|[{LOWER}]{{1,2}}(?=[{UPPER}][{LOWER}]{{2}})"
-    rf"|[{UPPER}]{{2,}}(?=[{LOWER}]{{4,}})|c(?=CD\d)"
+    rf"|[{UPPER}]{{2,}}(?=[{LOWER}]{{4}})|c(?=CD\d)"
 )
+ORDINAL = r"(?<=\d)[ºª]"  # "2|º|B"
 WORD = rf"{LETTER}+(?:[{MARK}]+{LETTER}*)*"
 # "1,5", "3.2", "1.250,5"; but in "1|,|25-dihydroxy" and "1|,|25(OH)D" the commas part a list.
 NUMBER = r"\d+(?:\.\d+|,\d+(?![\d,]{0,12}[-(][^\W\d_]))*"
@@ -56,5 +57,5 @@ def token_pattern(lang: str) -> str:
     """
     rules = RULES[lang]
     parts = [BLANKS, DOTTED, _titles(rules), DATE, TIME, *rules.tokens]
-    parts += [JOINED, WORD, NUMBER, RULER, OTHER]
+    parts += [ORDINAL, JOINED, WORD, NUMBER, RULER, OTHER]
     return "(?s)" + "|".join(parts)

@@ -35,7 +35,8 @@ SPANISH = LanguageRules(
     abbreviations=_words(
         "etc dcha dcho izq izda izdo der drcha derec comp comps cols col al sp spp subsp var min"
         " seg meq art cap vol ed ref exp expl abd resp neg pos rel cit op loc máx mín ext int sup"
-        " inf ant post lat med hosp hab sat hcto leuc hemat plaq tto trat ttos antec enf fam ac ag"
+        " inf ant post lat med hosp hab sat hcto leuc hemat plaq tto trat ttos antec enf fam"
+        " ac ag uu"
     ),
     openers=_words(
         "el la los las lo un una unos unas se en al a ante bajo con de del desde dada dado debido"
@@ -75,7 +76,7 @@ ENGLISH = LanguageRules(
     ),
     tokens=(
         r"(?<=[^\W\d_])['’](?:s|re|ve|ll|d|m)(?![^\W_])",  # patient|'s
-        r"[A-Za-z]{2,}(?=n['’]t(?![^\W_]))|n['’]t(?![^\W_])",  # does|n't, as spaCy has it
+        r"[A-Za-z]{2,8}(?=n['’]t(?![^\W_]))|n['’]t(?![^\W_])",  # does|n't, as spaCy has it
     ),
 )
 

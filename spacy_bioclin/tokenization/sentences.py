@@ -102,7 +102,8 @@ def _glued_point_ends(text: str, point: int, rules: LanguageRules) -> bool:
         return before in ("%", ")") or (before.isdigit() and opening in rules.openers)
     if "." in word or word.lower() in rules.titles:
         return False
-    return (len(word) > 2 and word[-1].islower()) or opening in rules.openers
+    is_word = len(word) > 2 and word[-1].islower() and VOWEL.search(word)  # not "www"
+    return bool(is_word) or opening in rules.openers
 
 
 def _line_ends(text: str, end: int, after: int, has_room: bool, rules: LanguageRules) -> bool:
