@@ -9,7 +9,8 @@ training text) and sets spaCy's transition-based `ner` on vanilla spacy-transfor
 with the same encoder, corpus, parts, batches and number of updates.
 
 Every trial trains on train, with settings chosen on dev, and is scored once on the whole test
-split, on character offsets of the corpus files. A finished trial is kept in .work/benchmarks and
+split, on character offsets of the corpus files. The number of threads is OMP_NUM_THREADS: on a
+busy machine two trials of one thread are done sooner than two of two threads, one after the other. A finished trial is kept in .work/benchmarks and
 not run again; the summary goes to benchmarks/results/ner_ENCODER.json.
 """
 
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import spacy
+import torch
 from machine import data_dir, describe_machine, write_result
 from spacy.tokens import DocBin
 
@@ -49,8 +51,8 @@ FORMATS = {"bc5cdr": "pubtator", "meddocan": "brat"}
 STEPS = {
     ("minilm", "bc5cdr"): 900,
     ("minilm", "meddocan"): 1060,
-    ("compact", "bc5cdr"): 3000,
-    ("compact", "meddocan"): 3000,
+    ("compact", "bc5cdr"): 2000,
+    ("compact", "meddocan"): 2000,
 }
 SETTINGS = {
     "minilm": {
@@ -104,7 +106,8 @@ def run(*arguments: str, log: Path | None = None) -> tuple[float, float]:
     """RETURNS (tuple[float, float]): Seconds, and peak resident memory in MB, of a Python child."""
     started = time.perf_counter()
     with open(log or os.devnull, "w") as out:
-        child = subprocess.Popen([sys.executable, "-W", "ignore", *arguments], cwd=ROOT, stdout=out)
+        command = [sys.executable, "-u", "-W", "ignore", *arguments]
+        child = subprocess.Popen(command, cwd=ROOT, stdout=out)
         _, status, usage = os.wait4(child.pid, 0)
     if status:
         sys.exit(f"{' '.join(arguments)} failed, see {log}")
@@ -145,6 +148,7 @@ def train_and_score(encoder: str, task: str, system: str, seed: int) -> dict[str
         "updates": steps,
         "tokens_per_update": int(SETTINGS[encoder]["training.batcher.size"]),
         "learn_rate": float(SETTINGS[encoder]["training.optimizer.learn_rate.initial_rate"]),
+        "threads": torch.get_num_threads(),
         "train_seconds": round(seconds, 1),
         "train_tokens_per_second": round(
             steps * int(SETTINGS[encoder]["training.batcher.size"]) / seconds, 1
