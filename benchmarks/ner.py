@@ -10,8 +10,9 @@ with the same encoder, corpus, parts, batches and number of updates.
 
 Every trial trains on train, with settings chosen on dev, and is scored once on the whole test
 split, on character offsets of the corpus files. The number of threads is OMP_NUM_THREADS: on a
-busy machine two trials of one thread are done sooner than two of two threads, one after the other. A finished trial is kept in .work/benchmarks and
-not run again; the summary goes to benchmarks/results/ner_ENCODER.json.
+busy machine two trials of one thread are done sooner than two of two threads, one after the
+other. A finished trial is kept in .work/benchmarks and not run again; the summary goes to
+benchmarks/results/ner_ENCODER.json.
 """
 
 import argparse
