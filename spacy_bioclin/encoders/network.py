@@ -10,6 +10,11 @@ from torch import nn
 from .windows import IntArray, Windows
 
 
+# A window shorter than this share of the longest in its group goes to the next group: padding costs
+# as much as text.
+LEAST_FILLED = 0.75
+
+
 class SpecialPieces(NamedTuple):
     """What the encoder expects around a window ([CLS] … [SEP]) and as padding."""
 
@@ -31,9 +36,12 @@ def batch_windows(windows: Windows, *, max_batch_pieces: int) -> Iterator[IntArr
     """
     lengths = windows.end - windows.start
     order = np.argsort(-lengths, kind="stable")
+    ascending = lengths[order][::-1]
     i = 0
     while i < len(order):
-        n = max(1, max_batch_pieces // max(1, int(lengths[order[i]])))
+        longest = max(1, int(lengths[order[i]]))
+        too_short = int(np.searchsorted(ascending, longest * LEAST_FILLED))
+        n = min(max(1, max_batch_pieces // longest), len(order) - too_short - i)
         yield order[i : i + n]
         i += n
 

@@ -79,3 +79,10 @@ def test_batches_hold_every_window_and_respect_the_budget():
     for group in groups:
         sizes = (windows.end - windows.start)[group]
         assert len(group) * sizes.max() <= 100
+        assert sizes.min() >= 0.75 * sizes.max()
+    assert [sorted((windows.end - windows.start)[g].tolist()) for g in groups] == [
+        [49, 50],
+        [6, 7],
+        [5],
+        [1],
+    ]
