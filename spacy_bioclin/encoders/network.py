@@ -9,7 +9,6 @@ from torch import nn
 
 from .windows import IntArray, Windows
 
-
 # A window shorter than this share of the longest in its group goes to the next group: padding costs
 # as much as text.
 LEAST_FILLED = 0.75
