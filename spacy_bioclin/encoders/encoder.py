@@ -74,8 +74,8 @@ class EncoderModel(Model[list[Doc], FullTransformerBatch]):
 
 def build_encoder(
     name: str,
-    window: int | None,
-    stride: int | None,
+    window: int | None = None,
+    stride: int | None = None,
     precision: str = "auto",
     max_batch_pieces: int = 4096,
     transformer_config: dict[str, Any] | None = None,
