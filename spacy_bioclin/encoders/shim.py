@@ -6,8 +6,10 @@ pickles).
 """
 
 import json
+import os
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,6 +25,11 @@ MAGIC = b"bioclin1"
 ALIGNMENT = 64
 # Weights that weight decay leaves alone: biases and layer norms (Devlin et al. 2019, appendix A).
 MAX_DIMS_WITHOUT_DECAY = 1
+
+# `nlp.pipe(texts, n_process=2)` forks. A forked process has torch's settings but not its threads,
+# and waits for ever in the first operation that is shared among them.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 class TorchShim(Shim):
