@@ -40,10 +40,11 @@ def main(
     from ..corpora.docbin import read_docs, write_docs
     from ..evaluation.official import check_task
     from ..evaluation.report import render_report
+    from .loading import load_pipeline
 
     if official:
         check_task(official)
-    nlp = _load(pipeline, gpu_id)
+    nlp = load_pipeline(pipeline, gpu_id=gpu_id)
     references = list(read_docs(corpus, nlp.vocab))
     _warn_of_language(nlp, references)
     run, predicted = _run(nlp, references, keep=save_predictions is not None)
@@ -57,27 +58,6 @@ def main(
     _print(metrics)
     for path in filter(None, (output, html, save_predictions)):
         typer.echo(f"Written: {path}", err=True)
-
-
-def _load(pipeline: str, gpu_id: int) -> "Language":
-    import spacy
-
-    if gpu_id >= 0:
-        try:
-            spacy.require_gpu(gpu_id)
-        except Exception as error:  # ValueError without cupy, CUDARuntimeError for a wrong id
-            raise BioclinError(
-                f"--gpu-id {gpu_id}: this GPU cannot be used ({type(error).__name__}). Install"
-                " spacy-bioclin[cuda12x] and check the id with nvidia-smi, or leave --gpu-id out."
-            ) from None
-    try:
-        return spacy.load(pipeline)
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BioclinError(
-            f"Cannot load the pipeline {pipeline!r}: {reason} Give the folder of a trained pipeline"
-            " (it holds config.cfg), or the name of an installed package."
-        ) from None
 
 
 def _warn_of_language(nlp: "Language", references: "Sequence[Doc]") -> None:
