@@ -306,7 +306,7 @@ def test_command_reads_a_folder_of_shards(folder, nlp):
 @pytest.mark.parametrize(
     "arguments, kwargs, message",
     [
-        ([], {"pipeline": "absent"}, r"Cannot load the pipeline .*absent.* package"),
+        ([], {"pipeline": "absent"}, r"cannot load the pipeline .*absent.* package"),
         ([], {"corpus": "absent.spacy"}, r"absent\.spacy: no such file"),
         ([], {"corpus": "empty.spacy"}, r"empty\.spacy: holds no Docs"),
         (["--gpu-id", "99"], {}, r"--gpu-id 99: this GPU cannot be used"),

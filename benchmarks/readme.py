@@ -1,0 +1,94 @@
+"""Write the figures of benchmarks/results/*.json into README.md, between its two markers.
+
+    python benchmarks/readme.py            # tests/test_readme.py fails where this was forgotten
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+NAMES = {"bc5cdr": "BC5CDR (en)", "meddocan": "MEDDOCAN (es)"}
+ENCODERS = {
+    ("minilm", "bioclin"): "MiniLM, 22 M weights, uncased English; `configs/ner-lexical.cfg`",
+    ("compact", "bioclin"): "compact, random weights; `configs/ner.cfg`",
+    ("compact", "spacy"): "the same, vanilla spacy-transformers and spaCy's `ner`",
+}
+
+
+def load(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def ner_table() -> str:
+    """RETURNS (str): Strict F1, time, memory and speed, per corpus, encoder and system."""
+    lines = [
+        "| corpus | encoder and system | test F1 (seeds) | train | peak memory | annotate |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows = [
+        (name.split()[0], encoder, name.split()[1], group)
+        for encoder in ("minilm", "compact")
+        for name, group in load(f"ner_{encoder}")["summary"].items()
+    ]
+    for task, encoder, system, group in sorted(rows, key=lambda row: row[0]):
+        spread = f" ± {group['test_f_sd']:.3f}" if group["test_f_sd"] is not None else ""
+        lines.append(
+            f"| {NAMES[task]} | {ENCODERS[encoder, system]} "
+            f"| {group['test_f_mean']:.3f}{spread} ({group['seeds']}) "
+            f"| {group['train_seconds_median'] / 60:.0f} min "
+            f"| {group['train_peak_memory_mb'] / 1024:.1f} GB "
+            f"| {group['annotate_words_per_second_median']:,.0f} words/s |"
+        )
+    return "\n".join(lines)
+
+
+def token_table() -> str:
+    """RETURNS (str): Gold spans of test splits that no sequence of tokens can represent."""
+    first = {row["corpus"]: row["misaligned"] for row in load("tokenizer_held_out")["test"]}
+    lines = [
+        "| spans out of reach on test | spaCy blank | first rules, held out | now |",
+        "|---|---|---|---|",
+    ]
+    for row in load("tokenizer")["misaligned_spans"]:
+        if row["split"] == "test":
+            held_out = first[row["corpus"]]
+            cells = f"{row['blank']} of {row['spans']:,} | {held_out} | {row['ours']}"
+            lines.append(f"| {row['corpus']} | {cells} |")
+    return "\n".join(lines)
+
+
+def sentence_table() -> str:
+    """RETURNS (str): F1 of sentence ends and of whole sentences, and speed."""
+    lines = ["| sentences, SPACCC test | F1 of ends | F1 of sentences | sentences/s |"]
+    lines.append("|---|---|---|---|")
+    for name, figures in load("sentences")["splitters"].items():
+        lines.append(
+            f"| {name} | {figures['boundaries']['f1']:.3f} | {figures['sentences']['f1']:.3f} "
+            f"| {figures['sentences_per_second']:,} |"
+        )
+    return "\n".join(lines)
+
+
+def results_section() -> str:
+    return "\n\n".join([ner_table(), token_table(), sentence_table()])
+
+
+def replace_section(readme: str, section: str) -> str:
+    """RETURNS (str): The page with the section between its markers."""
+    before, rest = readme.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{section}\n{END}{after}"
+
+
+def main() -> None:
+    path = ROOT / "README.md"
+    path.write_text(
+        replace_section(path.read_text(encoding="utf-8"), results_section()), encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main()
