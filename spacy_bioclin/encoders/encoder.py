@@ -9,8 +9,7 @@ import numpy as np
 from spacy.attrs import IDX, LENGTH, SENT_START
 from spacy.tokens import Doc
 from spacy_transformers.data_classes import FullTransformerBatch, TransformerData, WordpieceBatch
-from spacy_transformers.layers import split_trf_batch
-from thinc.api import Model, chain, get_array_module, torch2xp, xp2torch
+from thinc.api import Model, get_array_module, torch2xp, xp2torch
 from thinc.types import Floats3d, Ragged
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -111,7 +110,6 @@ def build_encoder(
             "max_batch_pieces": max_batch_pieces,
             "transformer_config": dict(transformer_config or {}),
             "tokenizer": None,
-            "replace_listener": _replace_listener,
             "replace_listener_cfg": _replace_listener_cfg,
         },
     )
@@ -270,10 +268,6 @@ def _wordpieces(*pieces: Pieces) -> WordpieceBatch:
         lengths=[ids.shape[1]],
         token_type_ids=None,
     )
-
-
-def _replace_listener(model: Model) -> Model:
-    return chain(model, split_trf_batch())
 
 
 def _replace_listener_cfg(

@@ -218,6 +218,13 @@ def test_bad_settings(tiny_encoder, settings, word):
         make_nlp(tiny_encoder, **settings)
 
 
+def test_the_encoder_is_shared_and_not_copied_into_a_head(tiny_encoder):
+    nlp = make_nlp(tiny_encoder)
+    nlp.initialize(lambda: make_examples(nlp))
+    with pytest.raises(BioclinError, match="replace_listeners"):
+        nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])
+
+
 def test_a_layer_that_the_corpus_lacks_is_named(tiny_encoder):
     nlp = make_nlp(tiny_encoder, spans_key="phi")
     with pytest.raises(BioclinError, match=r"\[components.ner\].*phi"):
