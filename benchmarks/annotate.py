@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 
 from spacy_bioclin.corpora.docbin import read_docs
 
-N_DOCS = 60
+N_DOCS = 30
 ROUNDS = 5
 
 
