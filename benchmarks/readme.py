@@ -45,6 +45,18 @@ def ner_table() -> str:
     return "\n".join(lines)
 
 
+def speed_table() -> str:
+    """RETURNS (str): Words per second of annotation as multiples of vanilla spaCy's."""
+    lines = ["| annotation, compact encoder, alternating rounds | words/s | times spaCy |"]
+    lines.append("|---|---|---|")
+    for task, measured in load("annotate")["tasks"].items():
+        for name, speed in measured["median"].items():
+            lines.append(
+                f"| {NAMES[task]}, {name} | {speed:,} | {measured['times_spacy'][name]:.1f} |"
+            )
+    return "\n".join(lines)
+
+
 def token_table() -> str:
     """RETURNS (str): Gold spans of test splits that no sequence of tokens can represent."""
     first = {row["corpus"]: row["misaligned"] for row in load("tokenizer_held_out")["test"]}
@@ -73,7 +85,7 @@ def sentence_table() -> str:
 
 
 def results_section() -> str:
-    return "\n\n".join([ner_table(), token_table(), sentence_table()])
+    return "\n\n".join([ner_table(), speed_table(), token_table(), sentence_table()])
 
 
 def replace_section(readme: str, section: str) -> str:
