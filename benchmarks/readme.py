@@ -84,8 +84,17 @@ def sentence_table() -> str:
     return "\n".join(lines)
 
 
+def clean_clone_line() -> str:
+    seconds = load("clean_clone")["seconds"]
+    return (
+        f"From a clean clone on 2 cores: install {seconds['install']:.0f} s, demo "
+        f"{seconds['demo']:.0f} s, tests {seconds['test']:.0f} s."
+    )
+
+
 def results_section() -> str:
-    return "\n\n".join([ner_table(), speed_table(), token_table(), sentence_table()])
+    parts = [ner_table(), speed_table(), token_table(), sentence_table(), clean_clone_line()]
+    return "\n\n".join(parts)
 
 
 def replace_section(readme: str, section: str) -> str:
