@@ -5,12 +5,12 @@ words joined by single blanks and the sentences joined by newlines: word boundar
 the text, so that writing gives the same file.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, CharSpan, OtherAnnotation, SpanAnnotation
-from .files import LAYOUT, OnError, raise_error, read_text
+from .files import LAYOUT, OnError, blocks, raise_error, read_text
 
 DOCSTART = "-DOCSTART-"
 # Ids of the annotations that carry the -DOCSTART- line and what stands between word and tag
@@ -34,7 +34,7 @@ def parse_columns(
     """
     stem = Path(source).stem
     documents: list[tuple[str, list[Sentence]]] = []
-    for first_line, lines in _blocks(content):
+    for first_line, lines in blocks(content):
         if lines[0].split()[0] == DOCSTART:
             documents.append((lines[0], []))
             lines, first_line = lines[1:], first_line + 1
@@ -135,17 +135,6 @@ def encode_tags(words: list[tuple[int, int]], spans: list[CharSpan], scheme: str
         if scheme == "BIOES":
             tags[last] = f"S-{label}" if first == last else f"E-{label}"
     return tags
-
-
-def _blocks(content: str) -> Iterator[tuple[int, list[str]]]:
-    """YIELDS (tuple[int, list[str]]): Number of the first line, and the lines, of a sentence."""
-    block: list[str] = []
-    for number, line in enumerate([*content.split("\n"), ""], start=1):
-        if line.strip():
-            block.append(line.removesuffix("\r"))
-        elif block:
-            yield number - len(block), block
-            block = []
 
 
 def _parse_sentence(lines: list[str], first_line: int, source: str) -> Sentence:

@@ -1,6 +1,6 @@
 """Reading a text file exactly as it is, and what to do about one that cannot be read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import BioclinError
@@ -40,3 +40,17 @@ def read_text(path: Path) -> str:
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 with nothing changed (no translation of line ends)."""
     path.write_bytes(text.encode("utf-8"))
+
+
+def blocks(content: str) -> Iterator[tuple[int, list[str]]]:
+    """Split a file at its empty lines.
+
+    YIELDS (tuple[int, list[str]]): Number of the first line, and the lines, of a block.
+    """
+    block: list[str] = []
+    for number, line in enumerate([*content.split("\n"), ""], start=1):
+        if line.strip():
+            block.append(line.removesuffix("\r"))
+        elif block:
+            yield number - len(block), block
+            block = []

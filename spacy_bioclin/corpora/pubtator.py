@@ -6,12 +6,12 @@ mention, `+` joins concepts that only together make one meaning (one id here), `
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, NoteAnnotation, RelationAnnotation, SpanAnnotation
-from .files import BOM, OnError, raise_error, read_text
+from .files import BOM, OnError, blocks, raise_error, read_text
 
 HEADER = re.compile(r"([^|\t]+)\|([ta])\|(.*)")
 NO_CONCEPT = "-1"
@@ -31,7 +31,7 @@ def parse_pubtator(
     RAISES (BioclinError): A document is malformed; it names file and line.
     """
     documents = []
-    for first_line, lines in _blocks(content.removeprefix(BOM)):
+    for first_line, lines in blocks(content.removeprefix(BOM)):
         try:
             documents.append(_parse_block(lines, first_line, source))
         except BioclinError as error:
@@ -51,17 +51,6 @@ def format_pubtator(documents: Iterable[AnnotatedText]) -> str:
 def read_pubtator(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read a PubTator file, see `parse_pubtator`."""
     return parse_pubtator(read_text(path), str(path), on_error)
-
-
-def _blocks(content: str) -> Iterator[tuple[int, list[str]]]:
-    """YIELDS (tuple[int, list[str]]): Number of the first line, and the lines, of a document."""
-    block: list[str] = []
-    for number, line in enumerate([*content.split("\n"), ""], start=1):
-        if line.strip():
-            block.append(line.removesuffix("\r"))
-        elif block:
-            yield number - len(block), block
-            block = []
 
 
 def _parse_block(lines: list[str], first_line: int, source: str) -> AnnotatedText:
