@@ -180,12 +180,13 @@ def forward(
     for doc, pieces in zip(docs, all_pieces, strict=True):
         token_start, token_end, sentence_start = _token_offsets(doc)
         alignment = align_tokens(token_start, token_end, pieces)
+        boundaries = token_boundaries(alignment)
         alignments.append(alignment)
         windows.append(
             cut_windows(
                 len(pieces.ids),
-                np.intersect1d(alignment.first[sentence_start], token_boundaries(alignment)),
-                token_boundaries(alignment),
+                np.intersect1d(alignment.first[sentence_start], boundaries),
+                boundaries,
                 size=model.attrs["size"],
                 overlap=model.attrs["overlap"],
             )
@@ -226,19 +227,20 @@ def _to_batch(
 ) -> EncoderBatch:
     xp_vectors = torch2xp(vectors.detach())
     doc_data, spans, start = [], [], 0
-    for doc, pieces, alignment, cut in zip(docs, all_pieces, alignments, windows, strict=True):
+    indices = [ragged_indices(alignment) for alignment in alignments]
+    for i, (doc, pieces, alignment) in enumerate(zip(docs, all_pieces, alignments, strict=True)):
         end = start + len(pieces.ids)
-        spans.append(_core_spans(doc, alignment, cut))
+        spans.append(_core_spans(doc, alignment, windows[i]))
         doc_data.append(
             TransformerData(
                 wordpieces=_wordpieces(pieces),
                 model_output=BaseModelOutput(last_hidden_state=xp_vectors[None, start:end]),
-                align=Ragged(ragged_indices(alignment), alignment.length.astype(np.int32)),
+                align=Ragged(indices[i], alignment.length.astype(np.int32)),
             )
         )
         start = end
     shifts = np.cumsum([0] + [len(pieces.ids) for pieces in all_pieces[:-1]])
-    joined = [ragged_indices(a) + shift for a, shift in zip(alignments, shifts, strict=True)]
+    joined = [index + shift for index, shift in zip(indices, shifts, strict=True)]
     return EncoderBatch(
         spans=spans,
         wordpieces=_wordpieces(*all_pieces),
