@@ -18,8 +18,8 @@ from torch import Tensor
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """A recurrence is a long row of tiny products: threads that meet at each of them make it 10 to
-    60 times slower on a busy machine (measured with 45 and 89 tags)."""
+    """A recurrence is a long row of tiny products: threads that wait for each other at every one of
+    them make it many times slower on a busy machine."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
