@@ -76,7 +76,7 @@ def build_encoder(
     window: int | None = None,
     stride: int | None = None,
     precision: str = "auto",
-    max_batch_pieces: int = 4096,
+    max_batch_pieces: int | None = None,
     transformer_config: dict[str, Any] | None = None,
 ) -> Model[list[Doc], FullTransformerBatch]:
     """Build the model for the `transformer` factory. Weights are read by `nlp.initialize()`, or
@@ -85,10 +85,11 @@ def build_encoder(
     name (str): Folder or hub name of a `transformers` encoder with a fast tokenizer.
     window (int | None): Pieces per window, special pieces included; None for what the encoder can
         read at most.
-    stride (int | None): Pieces from one window's start to the next; the rest is the overlap. None
-        for seven eighths of the window.
-    precision (str): "auto", "fp32" or "bf16".
-    max_batch_pieces (int): Largest batch that the encoder sees at once, padding included.
+    stride (int | None): Pieces from one window's start to the next; the rest is the overlap, which
+        is encoded twice. None for the window: no overlap.
+    precision (str): "auto", "fp32", "bf16", "fp16" or "int8"; see `choose_precision`.
+    max_batch_pieces (int | None): Largest batch that the encoder sees at once, padding included;
+        None for what suits the device (see `WindowedEncoder`). Halved if memory runs out.
     transformer_config (dict | None): Settings that replace those of the encoder's config.json.
     """
     model = EncoderModel(
@@ -116,13 +117,10 @@ def build_encoder(
     return model
 
 
-def _rebuild(cfg: dict[str, Any], *, max_batch_pieces: int) -> WindowedEncoder:
+def _rebuild(cfg: dict[str, Any], *, max_batch_pieces: int | None) -> WindowedEncoder:
     tokenizer = loading.unpack_tokenizer(cfg["tokenizer"])
-    return WindowedEncoder(
-        loading.build_empty(cfg["config"]),
-        loading.find_special_pieces(tokenizer),
-        max_batch_pieces=max_batch_pieces,
-    )
+    transformer = loading.build_empty(cfg["config"])
+    return WindowedEncoder(transformer, tokenizer, max_batch_pieces=max_batch_pieces)
 
 
 def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
@@ -133,9 +131,7 @@ def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
         model.attrs["name"], model.attrs["transformer_config"]
     )
     network = WindowedEncoder(
-        transformer,
-        loading.find_special_pieces(tokenizer),
-        max_batch_pieces=model.attrs["max_batch_pieces"],
+        transformer, tokenizer, max_batch_pieces=model.attrs["max_batch_pieces"]
     )
     cfg = {
         "config": transformer.config.to_dict(),
@@ -147,12 +143,12 @@ def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
 
 def _set_up(model: EncoderModel) -> None:
     """Check the window against the encoder, and keep what every batch needs."""
-    tokenizer = loading.unpack_tokenizer(model.shim.cfg["tokenizer"])
     network = model.shim.module
+    tokenizer = network.tokenizer
     limit = loading.max_window(tokenizer, network.transformer)
     window = model.attrs["window"] or limit
     size = window - network.special.n
-    stride = model.attrs["stride"] or window - window // 8
+    stride = model.attrs["stride"] or window
     where = "in [components.transformer.model]"
     if window > limit:
         raise BioclinError(

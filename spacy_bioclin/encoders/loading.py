@@ -19,7 +19,7 @@ from transformers.modeling_utils import no_init_weights
 from transformers.utils import logging
 
 from ..errors import BioclinError
-from .network import SpecialPieces
+from .attention import fuse_attention
 
 # Longest window where neither the tokenizer nor the encoder states a limit (relative positions).
 NO_LIMIT = 1_000_000
@@ -60,6 +60,7 @@ def load_pretrained(
             f"{config.model_type} encoder, {loaded['missing_keys'][0]} first: "
             "the file is of another model or incomplete"
         )
+    fuse_attention(transformer)
     return tokenizer, transformer.float()
 
 
@@ -96,16 +97,6 @@ def _explain(name: str, error: Exception) -> str:
     )
 
 
-def find_special_pieces(tokenizer: PreTrainedTokenizerFast) -> SpecialPieces:
-    """Read off the tokenizer what it puts around a text, and its padding."""
-    encoded = tokenizer("a", return_special_tokens_mask=True)
-    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
-    first = special.index(0)
-    last = len(special) - special[::-1].index(0)
-    pad = tokenizer.pad_token_id
-    return SpecialPieces(tuple(ids[:first]), tuple(ids[last:]), 0 if pad is None else pad)
-
-
 def max_window(tokenizer: PreTrainedTokenizerFast, transformer: Any) -> int:
     """RETURNS (int): Largest number of pieces, special ones included, that the encoder can read."""
     positions = getattr(transformer.config, "max_position_embeddings", None) or NO_LIMIT
@@ -137,4 +128,6 @@ def build_empty(config_dict: dict[str, Any]) -> nn.Module:
     config = AutoConfig.for_model(**config_dict)
     options = {"add_pooling_layer": False} if _has_pooler(config) else {}
     with no_init_weights():
-        return AutoModel.from_config(config, **options)
+        transformer = AutoModel.from_config(config, **options)
+    fuse_attention(transformer)
+    return transformer

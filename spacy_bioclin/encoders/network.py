@@ -1,17 +1,30 @@
 """The torch side of the encoder: windows of pieces in, one vector per piece out. Knows no spaCy."""
 
+import itertools
+import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
+from transformers import PreTrainedTokenizerFast
 
+from .memory import free_memory, is_out_of_memory
 from .windows import IntArray, Windows
+
+logger = logging.getLogger(__name__)
 
 # A window shorter than this share of the longest in its group goes to the next group: padding costs
 # as much as text.
 LEAST_FILLED = 0.75
+# Pieces in a batch, padding included: on a CPU what its caches like, on a GPU what keeps it busy.
+CPU_BATCH_PIECES = 2048
+GPU_BATCH_PIECES = 65_536
+# Batches are halved down to about one window.
+MIN_BATCH_PIECES = 128
 
 
 class SpecialPieces(NamedTuple):
@@ -24,6 +37,16 @@ class SpecialPieces(NamedTuple):
     @property
     def n(self) -> int:
         return len(self.before) + len(self.after)
+
+
+def find_special_pieces(tokenizer: PreTrainedTokenizerFast) -> SpecialPieces:
+    """Read off the tokenizer what it puts around a text, and its padding."""
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    first = special.index(0)
+    last = len(special) - special[::-1].index(0)
+    pad = tokenizer.pad_token_id
+    return SpecialPieces(tuple(ids[:first]), tuple(ids[last:]), 0 if pad is None else pad)
 
 
 def batch_windows(windows: Windows, *, max_batch_pieces: int) -> Iterator[IntArray]:
@@ -48,16 +71,33 @@ def batch_windows(windows: Windows, *, max_batch_pieces: int) -> Iterator[IntArr
 class WindowedEncoder(nn.Module):
     """Runs a Hugging Face encoder over windows and puts their cores together again.
 
+    Where memory runs out, the batches are halved, and training keeps no activations within a batch
+    but computes them again for the backward pass; a warning says so once.
+
     transformer (nn.Module): An encoder of the `transformers` library.
-    special (SpecialPieces): What stands around each window.
-    max_batch_pieces (int): Largest padded batch.
+    tokenizer (PreTrainedTokenizerFast): Its own; says what stands around a window.
+    max_batch_pieces (int | None): Largest padded batch; None for `CPU_BATCH_PIECES` or
+        `GPU_BATCH_PIECES`.
     """
 
-    def __init__(self, transformer: Any, special: SpecialPieces, *, max_batch_pieces: int) -> None:
+    def __init__(
+        self,
+        transformer: Any,
+        tokenizer: PreTrainedTokenizerFast,
+        *,
+        max_batch_pieces: int | None,
+    ) -> None:
         super().__init__()
         self.transformer = transformer
-        self.special = special
+        self.tokenizer = tokenizer
+        self.special = find_special_pieces(tokenizer)
         self.max_batch_pieces = max_batch_pieces
+        self.recompute = False
+        self._halved = False
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.transformer.parameters()).device
 
     def forward(self, ids: IntArray, windows: Windows) -> torch.Tensor:
         """Encode the pieces of a batch of texts.
@@ -66,24 +106,79 @@ class WindowedEncoder(nn.Module):
         windows (Windows): Slices of `ids`; their cores partition it.
         RETURNS (torch.Tensor): fp32, (n_pieces, width).
         """
-        kept, positions = [], []
-        for group in batch_windows(windows, max_batch_pieces=self.max_batch_pieces):
-            input_ids, mask = self._pad(ids, windows.start[group], windows.end[group])
-            rows, columns, where = _core_indices(windows, group)
-            hidden = self._run(input_ids, mask)
-            columns += len(self.special.before)
-            kept.append(hidden[_tensor(rows, hidden), _tensor(columns, hidden)].float())
-            positions.append(where)
-        order = np.argsort(np.concatenate(positions), kind="stable")
-        vectors = torch.cat(kept)
-        return vectors[_tensor(order, vectors)]
+        while True:
+            try:
+                return self._encode(ids, windows)
+            except RuntimeError as error:
+                if not is_out_of_memory(error) or not self.save_memory():
+                    raise
+            free_memory()
 
-    def _run(self, input_ids: IntArray, mask: np.ndarray) -> torch.Tensor:
-        device = next(self.transformer.parameters()).device
-        return self.transformer(
-            input_ids=torch.from_numpy(input_ids).to(device),
-            attention_mask=torch.from_numpy(mask).to(device),
-        ).last_hidden_state
+    def save_memory(self) -> bool:
+        """Need less memory from now on. RETURNS (bool): False if there is no way left."""
+        if self.training and not self.recompute:
+            self.recompute = True
+            logger.warning(
+                "Out of memory: activations are computed again for the backward pass from now on, "
+                "which takes about a third longer. Less memory: a smaller [training.batcher] size"
+            )
+            return True
+        budget = self._budget() // 2
+        if budget < MIN_BATCH_PIECES:
+            return False
+        if not self._halved:
+            logger.warning(
+                "Out of memory: batches of at most %d pieces from now on, and half of that if need "
+                "be. To start with that, set max_batch_pieces in [components.transformer.model]",
+                budget,
+            )
+        self.max_batch_pieces, self._halved = budget, True
+        return True
+
+    def _budget(self) -> int:
+        default = CPU_BATCH_PIECES if self.device.type == "cpu" else GPU_BATCH_PIECES
+        return self.max_batch_pieces or default
+
+    def _encode(self, ids: IntArray, windows: Windows) -> torch.Tensor:
+        groups = list(batch_windows(windows, max_batch_pieces=self._budget()))
+        padded = [self._pad(ids, windows.start[group], windows.end[group]) for group in groups]
+        width = self.transformer.config.hidden_size
+        vectors = torch.zeros((len(ids), width), device=self.device)
+        for group, hidden in zip(groups, self._run_all(padded), strict=True):
+            rows, columns, where = _core_indices(windows, group)
+            kept = rows * hidden.shape[1] + columns + len(self.special.before)
+            cores = hidden.flatten(0, 1)[_tensor(kept, hidden.device)].float()
+            vectors.index_copy_(0, _tensor(where, hidden.device), cores)
+        return vectors
+
+    def _run_all(self, padded: list[tuple[IntArray, IntArray]]) -> Iterator[torch.Tensor]:
+        """YIELDS (Tensor): `_run` of each batch. On a CPU, batches that need no gradients run side
+        by side, each on its share of the threads: cores that need not wait for each other after
+        every operation do more."""
+        workers = min(torch.get_num_threads(), len(padded))
+        if self.device.type != "cpu" or torch.is_grad_enabled() or workers < 2:
+            yield from itertools.starmap(self._run, padded)
+            return
+        threads = torch.get_num_threads() // workers
+        dtype = torch.get_autocast_dtype("cpu")
+        autocast = torch.is_autocast_enabled("cpu")
+
+        def run(batch: tuple[IntArray, IntArray]) -> torch.Tensor:
+            torch.set_num_threads(threads)  # of this thread; so are the two modes
+            with torch.no_grad(), torch.autocast("cpu", dtype, enabled=autocast):
+                return self._run(*batch)
+
+        with ThreadPoolExecutor(workers) as pool:
+            yield from pool.map(run, padded)
+
+    def _run(self, input_ids: IntArray, mask: IntArray) -> torch.Tensor:
+        tensors = (_tensor(input_ids, self.device), _tensor(mask, self.device))
+        if self.recompute and torch.is_grad_enabled():
+            return checkpoint(self._last_hidden_state, *tensors, use_reentrant=False)
+        return self._last_hidden_state(*tensors)
+
+    def _last_hidden_state(self, input_ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.transformer(input_ids=input_ids, attention_mask=mask).last_hidden_state
 
     def _pad(self, ids: IntArray, start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
         """RETURNS (tuple): input ids and attention mask, both (n_windows, longest + special)."""
@@ -115,5 +210,7 @@ def _core_indices(windows: Windows, group: IntArray) -> tuple[IntArray, IntArray
     return rows, where - windows.start[group][rows], where
 
 
-def _tensor(indices: IntArray, like: torch.Tensor) -> torch.Tensor:
-    return torch.from_numpy(indices).to(like.device)
+def _tensor(array: IntArray, device: torch.device) -> torch.Tensor:
+    """Hand an array to torch; from pinned memory a GPU copies it without waiting."""
+    tensor = torch.from_numpy(array)
+    return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)

@@ -1,5 +1,7 @@
 """From text to pieces, and from tokens to the pieces that cover them."""
 
+import itertools
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +9,8 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
 from .windows import IntArray
+
+BLANKS = np.array([i for i in range(sys.maxunicode + 1) if chr(i).isspace()], dtype=np.uint32)
 
 
 class Pieces(NamedTuple):
@@ -24,30 +28,26 @@ class Pieces(NamedTuple):
 
 
 def split_into_pieces(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> list[Pieces]:
-    """Tokenize whole texts in one call of the fast tokenizer. Nothing is truncated or padded.
+    """Tokenize whole texts in one call of the fast tokenizer, on all cores. Nothing is truncated
+    or padded.
 
     RETURNS (list[Pieces]): One per text.
     """
     if not texts:
         return []
-    encoded = tokenizer(
-        texts,
-        add_special_tokens=False,
-        padding=False,
-        truncation=False,
-        return_offsets_mapping=True,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,
-    )
+    backend = tokenizer.backend_tokenizer
+    backend.no_truncation()
+    backend.no_padding()
     pieces = []
-    for text, encoding in zip(texts, encoded.encodings, strict=True):
-        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-        # SentencePiece counts the blank before a word to the word's first piece.
-        blank = np.fromiter(map(str.isspace, text), dtype=bool, count=len(text))
+    encodings = backend.encode_batch(texts, add_special_tokens=False)
+    for text, encoding in zip(texts, encodings, strict=True):
+        flat = itertools.chain.from_iterable(encoding.offsets)
+        offsets = np.fromiter(flat, dtype=np.int64, count=2 * len(encoding)).reshape(-1, 2)
         start, end = offsets[:, 0], offsets[:, 1]
+        # SentencePiece counts the blank before a word to the word's first piece.
+        chars = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
         trim = end - start > 1
-        trim[trim] = blank[start[trim]]
+        trim[trim] = np.isin(chars[start[trim]], BLANKS)
         start = np.maximum.accumulate(start + trim) if len(start) else start
         end = np.maximum.accumulate(end) if len(end) else end
         pieces.append(Pieces(np.array(encoding.ids, dtype=np.int64), start, end, encoding.tokens))

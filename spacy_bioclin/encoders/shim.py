@@ -1,10 +1,11 @@
 """Our bridge between a torch module and thinc, in place of thinc's `PyTorchShim`.
 
-It differs in three things: one fused AdamW step updates all weights (thinc's calls the optimizer
-once per weight), autocast works on CPU too, and weights are stored as safetensors (thinc's
-pickles).
+It differs in four things: one fused AdamW step updates all weights (thinc's calls the optimizer
+once per weight), autocast works on CPU too, weights are stored as safetensors (thinc's pickles),
+and a backward pass that runs out of memory is done again with less.
 """
 
+import itertools
 import json
 import os
 import warnings
@@ -18,7 +19,8 @@ from thinc.api import Optimizer, get_torch_default_device
 from thinc.shims.shim import Shim
 from torch import nn
 
-from .precision import resolve_precision
+from .memory import free_memory, is_out_of_memory
+from .precision import choose_precision, convert_linear_layers
 
 # First bytes of what `TorchShim.to_bytes` writes; the number is the layout's version.
 MAGIC = b"bioclin1"
@@ -36,7 +38,7 @@ class TorchShim(Shim):
     """Holds a torch module that takes and returns tensors.
 
     build (Callable[[dict], nn.Module]): Makes the module from `cfg`, weights uninitialised or not.
-    precision (str): See `resolve_precision`.
+    precision (str): See `choose_precision`.
     lr_scale (float): Factor on the optimizer's learning rate.
     """
 
@@ -50,6 +52,8 @@ class TorchShim(Shim):
         super().__init__(model=None)
         self._build = build
         self._optimizer: torch.optim.AdamW | None = None
+        self._scaler: torch.amp.GradScaler | None = None
+        self._twin: nn.Module | None = None
         self.precision = precision
         self.lr_scale = lr_scale
         # A forward pass whose backward pass has not run yet must still find the weights it used.
@@ -72,42 +76,91 @@ class TorchShim(Shim):
         """Use this module; `cfg` is what `build` needs to make its like again."""
         self.cfg = cfg
         self._model = module.to(get_torch_default_device()).eval()
-        self._optimizer = None
+        self._optimizer = self._scaler = self._twin = None
         self._borrowed = False
 
     def __call__(self, inputs: Any, is_train: bool) -> tuple[Any, Callable[[Any], None]]:
         return self.begin_update(inputs) if is_train else (self.predict(inputs), lambda _: None)
 
-    def _autocast(self) -> torch.autocast:
-        dtype = resolve_precision(self.precision, self.device)
-        return torch.autocast(self.device.type, dtype=dtype, enabled=dtype != torch.float32)
-
     def predict(self, inputs: tuple[Any, ...]) -> Any:
         """RETURNS (Any): What the module returns, without a graph. Dropout is off."""
-        self.module.eval()
-        with torch.no_grad(), self._autocast():
-            return self.module(*inputs)
+        dtype = choose_precision(self.precision, self.device).dtype
+        with torch.no_grad(), self._autocast(dtype):
+            return self._predictor(dtype)(*inputs)
+
+    def _predictor(self, dtype: torch.dtype) -> Any:
+        """RETURNS (nn.Module): The module, or its copy with weights of this format: so they are not
+        converted at every call."""
+        if dtype == torch.float32:
+            return self.module.eval()
+        if self._twin is None:
+            self._twin = convert_linear_layers(self.module, dtype).eval()
+        return self._twin
+
+    def _autocast(self, dtype: torch.dtype) -> torch.autocast:
+        mixed = dtype in (torch.bfloat16, torch.float16)
+        return torch.autocast(self.device.type, dtype if mixed else None, enabled=mixed)
 
     def begin_update(self, inputs: tuple[Any, ...]) -> tuple[Any, Callable[[Any], None]]:
         """RETURNS (tuple): What the module returns, and a callback that takes the gradient of it
         (same structure: a tensor or a tuple of tensors) and adds to the weights' gradients.
         """
         self._own_weights()
+        self._twin = None
         self.module.train()
-        with torch.enable_grad(), self._autocast():
-            outputs = self.module(*inputs)
+        precision = "auto" if self.precision == "int8" else self.precision
+        dtype = choose_precision(precision, self.device).dtype
+        scaler = self._scaler
+        if scaler is None:
+            # Gradients of fp16 activations would vanish without a factor (Micikevicius et al. 2018)
+            enabled = dtype == torch.float16
+            scaler = torch.amp.GradScaler(self.device.type, init_scale=2.0**12, enabled=enabled)
+            self._scaler = scaler
+
+        def run() -> tuple[torch.Tensor, ...]:
+            with torch.enable_grad(), self._autocast(dtype):
+                return _as_tuple(self.module(*inputs))
+
+        random_state = torch.get_rng_state()
+        outputs = run()
         self._awaits_backprop = True
 
         def backprop(gradients: Any) -> None:
-            outs, grads = _as_tuple(outputs), _as_tuple(gradients)
-            pairs = [(y, dy) for y, dy in zip(outs, grads, strict=True) if y.requires_grad]
-            torch.autograd.backward([y for y, _ in pairs], [dy for _, dy in pairs])
+            scaled = [scaler.scale(gradient) for gradient in _as_tuple(gradients)]
+            for attempt in itertools.count():
+                try:
+                    if attempt:
+                        torch.set_rng_state(random_state)
+                    self._add_gradients(run() if attempt else outputs, scaled)
+                    break
+                except RuntimeError as error:
+                    if not is_out_of_memory(error) or not self._save_memory():
+                        raise
+                free_memory()
             self._awaits_backprop = False
             if self._deferred_step is not None:
                 optimizer, self._deferred_step = self._deferred_step, None
                 self.finish_update(optimizer)
 
-        return outputs, backprop
+        return outputs if len(outputs) > 1 else outputs[0], backprop
+
+    def _save_memory(self) -> bool:
+        return getattr(self.module, "save_memory", bool)()
+
+    def _add_gradients(self, outputs: tuple[torch.Tensor, ...], gradients: list[Any]) -> None:
+        """Run the backward pass. If it fails, the weights' gradients are as they were before."""
+        before = [(p, p.grad) for p in self.module.parameters() if p.grad is not None]
+        for parameter, _ in before:
+            parameter.grad = None
+        pairs = [(y, dy) for y, dy in zip(outputs, gradients, strict=True) if y.requires_grad]
+        try:
+            torch.autograd.backward([y for y, _ in pairs], [dy for _, dy in pairs])
+        except RuntimeError:
+            self.module.zero_grad(set_to_none=True)
+            raise
+        finally:
+            for parameter, gradient in before:
+                parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 
     def finish_update(self, optimizer: Optimizer) -> None:
         """Take one AdamW step for all weights and clear their gradients.
@@ -122,12 +175,15 @@ class TorchShim(Shim):
         trained = [p for p in self.module.parameters() if p.grad is not None]
         if not trained:
             return
+        adamw = self._adamw(optimizer)
+        assert self._scaler is not None
+        self._scaler.unscale_(adamw)
         if optimizer.grad_clip:
             nn.utils.clip_grad_norm_(trained, float(optimizer.grad_clip), foreach=True)
-        adamw = self._adamw(optimizer)
         for group in adamw.param_groups:
             group["lr"] = float(optimizer.learn_rate) * self.lr_scale
-        adamw.step()
+        self._scaler.step(adamw)  # left out where fp16 gradients overflowed
+        self._scaler.update()
         adamw.zero_grad(set_to_none=True)
 
     def _adamw(self, optimizer: Optimizer) -> torch.optim.AdamW:
@@ -159,7 +215,8 @@ class TorchShim(Shim):
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy starts with a fresh optimizer: the old one's state belongs to the old weights.
-        return {**self.__dict__, "_optimizer": None, "_awaits_backprop": False}
+        fresh = {"_optimizer": None, "_scaler": None, "_twin": None, "_awaits_backprop": False}
+        return {**self.__dict__, **fresh}
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): MAGIC, length of the header, the header (`cfg` as JSON), padding,

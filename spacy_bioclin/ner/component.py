@@ -1,6 +1,7 @@
 """`bioclin_ner`: named entities by tagging tokens, flat or nested, each with a probability."""
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -11,6 +12,7 @@ from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples
+from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
@@ -160,11 +162,52 @@ class ClinicalNer(TrainablePipe):
     def predict(self, docs: Iterable[Doc]) -> list[list[Entity]]:
         """RETURNS (list[list[Entity]]): Per Doc, by start."""
         docs = list(docs)
+        return self._find(docs, self._score(docs))
+
+    def _score(self, docs: list[Doc]) -> TagScores | None:
+        """RETURNS (TagScores | None): None if there is nothing to find. On a GPU they may still be
+        on their way."""
         if not any(len(doc) for doc in docs) or not self.labels:
+            return None
+        return self.model.predict(docs)
+
+    def _find(self, docs: list[Doc], scores: TagScores | None) -> list[list[Entity]]:
+        if scores is None:
             return [[] for _ in docs]
-        scores = self.model.predict(docs)
-        found = find_entities(scores, self.tag_sets, self._grammar(scores.emissions.device))
+        found = find_entities(scores, self.tag_sets, self._grammar(torch.device("cpu")))
         return [_trim_blanks(doc, entities) for doc, entities in zip(docs, found, strict=True)]
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Annotate a stream. A batch is decoded in a thread while the components before this one
+        work on the next batch, so that neither a GPU nor the encoder's cores wait for it.
+
+        batch_size (int): Docs per batch; two batches are held at a time.
+        YIELDS (Doc): In order.
+        """
+        handle_error = self.get_error_handler()
+
+        def finish(docs: list[Doc], found: Future[list[list[Entity]]]) -> Iterator[Doc]:
+            try:
+                self.set_annotations(docs, found.result())
+            except Exception as error:
+                handle_error(self.name, self, docs, error)
+            else:
+                yield from docs
+
+        with ThreadPoolExecutor(1) as decoder:
+            waiting: tuple[list[Doc], Future[list[list[Entity]]]] | None = None
+            for docs in minibatch(stream, batch_size):
+                try:
+                    scores = self._score(docs)
+                except Exception as error:
+                    handle_error(self.name, self, docs, error)
+                    continue
+                batch = docs, decoder.submit(self._find, docs, scores)
+                if waiting is not None:
+                    yield from finish(*waiting)
+                waiting = batch
+            if waiting is not None:
+                yield from finish(*waiting)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Entity]]) -> None:
         """Write entities to the Docs."""

@@ -4,14 +4,20 @@ All recurrences run on probabilities scaled to sum to 1 at each step (Rabiner 19
 float64: a step is one matrix product, and a forbidden transition is a plain zero. The gradients are
 written out (expected minus observed counts) instead of being traced through the recurrence.
 
-Sequences come as one padded batch, sorted from long to short, so that step t works on the first
-`n_active[t]` rows only. A leading axis of layers carries independent tag sets.
+Sequences are packed as for torch's recurrent networks: first the first step of every sequence, from
+the longest to the shortest, then the second step of all that have one, and so on. What a step reads
+and writes lies together in memory, and nothing is padded.
+
+    lengths 3, 1, 2   packed  a1 c1 b1 | a2 c2 | a3     active  3, 2, 1
+
+A leading axis of layers carries independent tag sets.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,29 +34,67 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+class Packing(NamedTuple):
+    """Where the steps of sequences stand, packed.
+
+    rows (Tensor): For each packed step, its place when sequence follows sequence, (n_rows,).
+    active (list[int]): How many sequences have a first, second … step.
+    seqs (Tensor): Which sequence a packed step is of, by length, (n_rows,).
+    later, previous (Tensor): Steps that have one before them, and that one, (n_rows - n_seqs,).
+    last (Tensor): Last step of each sequence, (n_seqs,).
+    """
+
+    rows: Tensor
+    active: list[int]
+    seqs: Tensor
+    later: Tensor
+    previous: Tensor
+    last: Tensor
+
+
+def pack(lengths: list[int], device: torch.device) -> Packing:
+    """Lay out sequences; those of length 0 take part in nothing.
+
+    lengths (list[int]): Steps of each sequence.
+    """
+    sizes = np.array(lengths, dtype=np.int64)
+    order = np.argsort(-sizes, kind="stable")
+    order = order[: int((sizes > 0).sum())]
+    starts = (np.cumsum(sizes) - sizes)[order]
+    sizes = sizes[order]
+    steps = np.arange(int(sizes.max(initial=0)))
+    active = np.searchsorted(-sizes, -steps, side="left")
+    offsets = np.cumsum(active) - active
+    seqs = np.arange(int(active.sum())) - np.repeat(offsets, active)
+    rows = starts[seqs] + np.repeat(steps, active)
+    later = np.arange(len(order), len(rows))
+    previous = later - np.repeat(active[:-1], active[1:])
+    last = offsets[sizes - 1] + np.arange(len(order))
+    tensors = [torch.from_numpy(x).to(device) for x in (rows, seqs, later, previous, last)]
+    return Packing(tensors[0], active.tolist(), *tensors[1:])
+
+
 class Potentials(NamedTuple):
     """Unnormalised log scores; -inf forbids.
 
-    emissions (Tensor): (n_layers, n_seqs, n_steps, n_tags), float64; rows past the end are ignored.
+    emissions (Tensor): Packed, (n_layers, n_rows, n_tags), float64.
     transitions (Tensor): From row to column, (n_layers, n_tags, n_tags).
     start, end (Tensor): (n_layers, n_tags).
-    lengths (Tensor): Steps of each sequence, descending, all at least 1, (n_seqs,).
     """
 
     emissions: Tensor
     transitions: Tensor
     start: Tensor
     end: Tensor
-    lengths: Tensor
 
 
 class ForwardBackward(NamedTuple):
     """Scaled forward and backward variables; their product is the marginal.
 
-    alpha, beta (Tensor): (n_layers, n_seqs, n_steps, n_tags), zero past the end.
-    scale (Tensor): Factor taken out at each step, (n_layers, n_seqs, n_steps), one past the end.
+    alpha, beta (Tensor): (n_layers, n_rows, n_tags).
+    scale (Tensor): Factor taken out at each step, (n_layers, n_rows, 1).
     weights (Tensor): exp(emissions - peak), same shape as alpha.
-    log_z (Tensor): Log of the partition function, (n_layers, n_seqs).
+    log_z (Tensor): Log of the partition function, summed over sequences, (n_layers,).
     """
 
     alpha: Tensor
@@ -60,47 +104,39 @@ class ForwardBackward(NamedTuple):
     log_z: Tensor
 
 
-def _active(lengths: Tensor) -> list[int]:
-    """RETURNS (list[int]): For each step, how many sequences reach it."""
-    steps = torch.arange(int(lengths.max()), device=lengths.device)
-    return (lengths[None, :] > steps[:, None]).sum(dim=1).tolist()
-
-
 @one_thread()
-def forward_backward(p: Potentials, allowed: Tensor | None = None) -> ForwardBackward:
+@torch.no_grad()
+def forward_backward(
+    p: Potentials, packing: Packing, allowed: Tensor | None = None
+) -> ForwardBackward:
     """Run the forward and the backward recurrence.
 
     allowed (Tensor | None): Paths are restricted to tags that are True, same shape as the
         emissions. Gives the sum over all paths that agree with a partial annotation.
     """
+    active = packing.active
     peak = p.emissions.amax(dim=-1, keepdim=True)
-    weights = torch.exp(p.emissions - peak)
+    weights = (p.emissions - peak).exp_()
     if allowed is not None:
-        weights = weights * allowed
-    n_layers, n_seqs, n_steps, _n_tags = weights.shape
-    active = _active(p.lengths)
-    transitions, end = torch.exp(p.transitions), torch.exp(p.end)
-    alpha = torch.zeros_like(weights)
-    scale = weights.new_ones(n_layers, n_seqs, n_steps)
-    step = torch.exp(p.start)[:, None] * weights[:, :, 0]
+        weights *= allowed
+    alpha, beta = torch.empty_like(weights), torch.empty_like(weights)
+    scale = torch.empty_like(peak)
+    w, a, b, s = (x.split(active, dim=1) for x in (weights, alpha, beta, scale))
+    transitions, end = torch.exp(p.transitions), torch.exp(p.end)[:, None]
+    torch.mul(torch.exp(p.start)[:, None], w[0], out=a[0])
     for t, n in enumerate(active):
         if t:
-            step = (alpha[:, :n, t - 1] @ transitions) * weights[:, :n, t]
-        total = step.sum(dim=-1)
-        scale[:, :n, t] = total
-        alpha[:, :n, t] = step / total[..., None]
-    beta = torch.zeros_like(weights)
-    last = p.lengths - 1
-    rows = torch.arange(n_seqs, device=last.device)
-    final = (alpha[:, rows, last] * end[:, None]).sum(dim=-1)
-    beta[:, rows, last] = end[:, None] / final[..., None]
-    backward = transitions.transpose(-1, -2)
-    for t in range(n_steps - 2, -1, -1):
+            torch.bmm(a[t - 1][:, :n], transitions, out=a[t]).mul_(w[t])
+        a[t].div_(torch.sum(a[t], dim=-1, keepdim=True, out=s[t]))
+    final = (alpha[:, packing.last] * end).sum(dim=-1, keepdim=True)
+    beta[:, packing.last] = end / final
+    backward = transitions.transpose(1, 2).contiguous()
+    passed = torch.empty_like(b[0])
+    for t in range(len(active) - 2, -1, -1):
         n = active[t + 1]
-        step = (weights[:, :n, t + 1] * beta[:, :n, t + 1]) @ backward
-        beta[:, :n, t] = step / scale[:, :n, t + 1, None]
-    inside = torch.arange(n_steps, device=last.device) < p.lengths[:, None]
-    log_z = torch.log(scale).sum(dim=-1) + (peak[..., 0] * inside).sum(dim=-1) + torch.log(final)
+        step = torch.mul(w[t + 1], b[t + 1], out=passed[:, :n]).div_(s[t + 1])
+        torch.bmm(step, backward, out=b[t][:, :n])
+    log_z = (torch.log(scale) + peak).sum(dim=(1, 2)) + torch.log(final).sum(dim=(1, 2))
     return ForwardBackward(alpha, beta, scale, weights, log_z)
 
 
@@ -116,108 +152,136 @@ class Counts(NamedTuple):
     end: Tensor
 
 
-def expected_counts(p: Potentials, fb: ForwardBackward) -> Counts:
+def expected_counts(p: Potentials, packing: Packing, fb: ForwardBackward) -> Counts:
     """Turn forward and backward variables into expected counts, summed over sequences for the
     shared potentials."""
+    n_seqs = len(packing.last)
     marginals = fb.alpha * fb.beta
-    arriving = fb.weights[:, :, 1:] * fb.beta[:, :, 1:] / fb.scale[:, :, 1:, None]
-    pairs = torch.einsum("lsti,lstj->lij", fb.alpha[:, :, :-1], arriving)
-    rows = torch.arange(len(p.lengths), device=p.lengths.device)
+    arriving = fb.weights[:, n_seqs:] * fb.beta[:, n_seqs:] / fb.scale[:, n_seqs:]
+    pairs = fb.alpha[:, packing.previous].transpose(1, 2) @ arriving
     return Counts(
         emissions=marginals,
         transitions=pairs * torch.exp(p.transitions),
-        start=marginals[:, :, 0].sum(dim=1),
-        end=marginals[:, rows, p.lengths - 1].sum(dim=1),
+        start=marginals[:, :n_seqs].sum(dim=1),
+        end=marginals[:, packing.last].sum(dim=1),
     )
 
 
-def path_counts(p: Potentials, path: Tensor) -> tuple[Tensor, Counts]:
+def path_counts(p: Potentials, packing: Packing, path: Tensor) -> tuple[Tensor, Counts]:
     """Weigh one path per sequence: what `forward_backward` and `expected_counts` give when a single
     path is allowed, without the recurrence.
 
-    path (Tensor): int64 tags, (n_layers, n_seqs, n_steps).
-    RETURNS (tuple): Log weight, (n_layers, n_seqs), and counts.
+    path (Tensor): int64 tags, (n_layers, n_rows).
+    RETURNS (tuple): Log weight, summed over sequences, (n_layers,), and counts.
     """
-    _n_layers, n_seqs, n_steps, n_tags = p.emissions.shape
-    steps = torch.arange(n_steps, device=path.device)
-    inside = (steps < p.lengths[:, None]).to(p.emissions.dtype)
-    emissions = torch.nn.functional.one_hot(path, n_tags) * inside[:, :, None]
-    moved = torch.einsum("lsti,lstj->lsij", emissions[:, :, :-1], emissions[:, :, 1:])
-    rows = torch.arange(n_seqs, device=path.device)
-    start, end = emissions[:, :, 0], emissions[:, rows, p.lengths - 1]
-    weight = (
-        (emissions * p.emissions).sum(dim=(2, 3))
-        + _dot(moved, p.transitions[:, None]).sum(dim=(2, 3))
-        + _dot(start, p.start[:, None]).sum(dim=2)
-        + _dot(end, p.end[:, None]).sum(dim=2)
-    )
-    return weight, Counts(emissions, moved.sum(dim=1), start.sum(dim=1), end.sum(dim=1))
+    layers = torch.arange(len(path), device=path.device)[:, None]
+    counts = Counts(*(torch.zeros_like(potential) for potential in p))
+    used = [
+        (layers, torch.arange(path.shape[1], device=path.device), path),
+        (layers, path[:, packing.previous], path[:, packing.later]),
+        (layers, path[:, : len(packing.last)]),
+        (layers, path[:, packing.last]),
+    ]
+    weight = torch.zeros_like(p.emissions[:, 0, 0])
+    for potential, count, where in zip(p, counts, used, strict=True):
+        weight += potential[where].sum(dim=1)
+        count.index_put_(where, count.new_ones(()), accumulate=True)
+    return weight, counts
 
 
-def _dot(counts: Tensor, potentials: Tensor) -> Tensor:
-    """RETURNS (Tensor): Elementwise product; what is never used weighs nothing, even at -inf."""
-    return torch.where(counts > 0, counts * potentials, 0.0)
-
-
-def negative_log_likelihood(p: Potentials, allowed: Tensor) -> tuple[Tensor, Counts]:
+def negative_log_likelihood(
+    p: Potentials, packing: Packing, allowed: Tensor
+) -> tuple[Tensor, Counts]:
     """Loss of a (partial) annotation: log of the sum over all paths, less that over the paths that
     the annotation allows (Tsuboi et al. 2008).
 
     allowed (Tensor): bool, True for each tag that a step may have, shape of the emissions.
     RETURNS (tuple): Loss summed over sequences and layers (nats), and its gradient.
     """
-    every = forward_backward(p)
-    inside = torch.arange(allowed.shape[2], device=allowed.device) < p.lengths[:, None]
-    if bool((allowed.sum(dim=-1) == 1)[:, inside].all()):
-        gold_weight, observed = path_counts(p, allowed.to(torch.int8).argmax(dim=-1))
+    every = forward_backward(p, packing)
+    if bool((allowed.sum(dim=-1) == 1).all()):
+        path = allowed.to(torch.int8).argmax(dim=-1)
+        gold_weight, observed = path_counts(p, packing, path)
     else:
-        gold = forward_backward(p, allowed)
-        gold_weight, observed = gold.log_z, expected_counts(p, gold)
+        gold = forward_backward(p, packing, allowed)
+        gold_weight, observed = gold.log_z, expected_counts(p, packing, gold)
     loss = (every.log_z - gold_weight).sum()
-    expected = expected_counts(p, every)
+    expected = expected_counts(p, packing, every)
     return loss, Counts(*(e - o for e, o in zip(expected, observed, strict=True)))
 
 
-@one_thread()
-def viterbi(p: Potentials) -> Tensor:
-    """Find the most probable path.
+class Legal(NamedTuple):
+    """Which tags may stand where, True for allowed.
 
-    RETURNS (Tensor): int64 tags, (n_layers, n_seqs, n_steps), 0 past the end.
+    transitions (Tensor): From row to column, (n_layers, n_tags, n_tags).
+    start, end (Tensor): (n_layers, n_tags).
     """
-    n_layers, n_seqs, n_steps, _ = p.emissions.shape
-    active = _active(p.lengths)
-    best = p.start[:, None] + p.emissions[:, :, 0]
-    back = torch.zeros(p.emissions.shape, dtype=torch.int64, device=p.emissions.device)
-    for t in range(1, n_steps):
-        n = active[t]
-        scores, back[:, :n, t] = (best[:, :n, :, None] + p.transitions[:, None]).max(dim=2)
-        best = torch.cat([scores + p.emissions[:, :n, t], best[:, n:]], dim=1)
-    tag = (best + p.end[:, None]).argmax(dim=-1)
-    path = torch.zeros((n_layers, n_seqs, n_steps), dtype=torch.int64, device=best.device)
-    for t in range(n_steps - 1, -1, -1):
-        n = active[t]
-        path[:, :n, t] = tag[:, :n]
-        previous = back[:, :n, t].gather(-1, tag[:, :n, None])[..., 0]
-        tag = torch.cat([previous, tag[:, n:]], dim=1) if t else tag
+
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
+
+
+def most_probable_tags(fb: ForwardBackward, packing: Packing, legal: Legal) -> Tensor:
+    """Find the legal path with the largest product of marginals (posterior decoding under a
+    grammar, Käll et al. 2005). It scores as Viterbi's path does, and needs no maximum over pairs of
+    tags: where the tags that are best one by one make a legal path, as in most texts, they are it.
+
+    RETURNS (Tensor): int64 tags, (n_layers, n_rows).
+    """
+    marginals = fb.alpha * fb.beta
+    path = marginals.argmax(dim=-1)
+    n_layers, n_seqs = len(path), len(packing.last)
+    layers = torch.arange(n_layers, device=path.device)[:, None]
+    step = ~legal.transitions[layers, path[:, packing.previous], path[:, packing.later]]
+    broken = torch.zeros((n_layers, n_seqs), dtype=torch.int64, device=path.device)
+    broken.index_add_(1, packing.seqs[packing.later], step.long())
+    broken += ~legal.start[layers, path[:, :n_seqs]]
+    broken += ~legal.end[layers, path[:, packing.last]]
+    for layer in range(n_layers):
+        # Leaving out sequences keeps the packed order of the others.
+        rows = (broken[layer] > 0)[packing.seqs].nonzero()[:, 0]
+        if len(rows):
+            lengths = torch.bincount(packing.seqs[rows])
+            part = Legal(*(rule[layer] for rule in legal))
+            scores = torch.log(marginals[layer, rows]).float()
+            path[layer, rows] = _best_legal_path(scores, lengths[lengths > 0].tolist(), part)
     return path
 
 
-def path_log_weights(p: Potentials, fb: ForwardBackward, path: Tensor) -> Tensor:
-    """Log weight of each step of a path given the step before, so that the posterior probability of
-    a piece of path is exp of a difference of running sums (see `span_probabilities`).
+@one_thread()
+def _best_legal_path(scores: Tensor, lengths: list[int], legal: Legal) -> Tensor:
+    """RETURNS (Tensor): Tags of the legal path with the largest sum of scores, (n_rows,).
 
-    RETURNS (Tensor): Running sum over steps, (n_layers, n_seqs, n_steps).
+    scores (Tensor): Packed, (n_rows, n_tags).
+    lengths (list[int]): Descending.
+    legal (Legal): Of one layer. Tags that may follow the same tags share a maximum.
     """
-    emitted = torch.log(fb.weights).gather(-1, path[..., None])[..., 0] - torch.log(fb.scale)
-    layers = torch.arange(path.shape[0], device=path.device)[:, None, None]
-    moved = torch.zeros_like(emitted)
-    moved[:, :, 1:] = p.transitions[layers, path[:, :, :-1], path[:, :, 1:]]
-    inside = torch.arange(path.shape[2], device=path.device) < p.lengths[:, None]
-    return torch.where(inside, emitted + moved, 0.0).cumsum(dim=-1)
+    packing = pack(lengths, scores.device)
+
+    def bar(allowed: Tensor) -> Tensor:
+        return torch.zeros_like(scores[0]).where(allowed, -torch.inf)
+
+    sources, source_of = legal.transitions.T.unique(dim=0, return_inverse=True)
+    barred = bar(sources)
+    best = scores.split(packing.active)
+    best[0].add_(bar(legal.start))
+    for t, n in enumerate(packing.active[1:], start=1):
+        best[t].add_((best[t - 1][:n, None] + barred).amax(dim=-1)[:, source_of])
+    scores[packing.last] += bar(legal.end)
+    after = bar(legal.transitions.T)
+    tags: list[Tensor] = []
+    for t in range(len(best) - 1, -1, -1):
+        if tags:
+            n = len(tags[-1])
+            best[t][:n].add_(after[tags[-1]])
+        tags.append(best[t].argmax(dim=-1))
+    return torch.cat(tags[::-1])
 
 
 def span_probabilities(
     p: Potentials,
+    packing: Packing,
     fb: ForwardBackward,
     path: Tensor,
     spans: Tensor,
@@ -226,25 +290,39 @@ def span_probabilities(
     """Posterior probability that a span of the path is exactly an entity (Culotta and McCallum
     2004): the weight of all paths that run through it, over the weight of all paths.
 
-    spans (Tensor): Rows (layer, sequence, first step, last step), int64, (n_spans, 4).
+    spans (Tensor): Columns (layer, first row, last row), the rows counted with sequence after
+        sequence, int64, (n_spans, 3).
     go_on (Tensor): Per layer and tag, the tag that would continue an entity which ends in this tag
         (I after B or I in BIO), or -1; paths that go on are not counted, (n_layers, n_tags).
     RETURNS (Tensor): (n_spans,)
     """
-    layer, seq, first, last = spans.unbind(dim=1)
-    sums = path_log_weights(p, fb, path)
-    first_tag, last_tag = path[layer, seq, first], path[layer, seq, last]
-    inner = torch.exp(sums[layer, seq, last] - sums[layer, seq, first])
-    after = fb.beta[layer, seq, last, last_tag]
-    tag = go_on[layer, last_tag]
-    has_next = (tag >= 0) & (last + 1 < p.lengths[seq])
-    step = torch.where(has_next, last + 1, last)
-    tag = tag.clamp(min=0)
+    layer = spans[:, 0]
+    place = torch.empty_like(packing.rows)
+    place[packing.rows] = torch.arange(len(place), device=place.device)
+    first, last = place[spans[:, 1]], place[spans[:, 2]]
+    # Log weight of each step of the path given the step before; sequence after sequence, so that a
+    # piece of path is a difference of running sums.
+    layers = torch.arange(len(path), device=path.device)[:, None]
+    weights = torch.log(fb.weights.gather(-1, path[..., None]) / fb.scale)[..., 0]
+    weights[:, packing.later] += p.transitions[
+        layers, path[:, packing.previous], path[:, packing.later]
+    ]
+    sums = torch.empty_like(weights)
+    sums[:, packing.rows] = weights
+    sums = sums.cumsum(dim=1)
+    inner = torch.exp(sums[layer, spans[:, 2]] - sums[layer, spans[:, 1]])
+    after = fb.beta[layer, last, path[layer, last]]
+    tag = go_on[layer, path[layer, last]]
+    following = torch.full_like(place, -1)
+    following[packing.previous] = packing.later
+    step = following[last]
+    has_next = (tag >= 0) & (step >= 0)
+    tag, step = tag.clamp(min=0), step.clamp(min=0)
     longer = (
-        torch.exp(p.transitions[layer, last_tag, tag])
-        * fb.weights[layer, seq, step, tag]
-        * fb.beta[layer, seq, step, tag]
-        / fb.scale[layer, seq, step]
+        torch.exp(p.transitions[layer, path[layer, last], tag])
+        * fb.weights[layer, step, tag]
+        * fb.beta[layer, step, tag]
+        / fb.scale[layer, step, 0]
     )
     after = after - torch.where(has_next, longer, 0.0)
-    return (fb.alpha[layer, seq, first, first_tag] * inner * after).clamp(0.0, 1.0)
+    return (fb.alpha[layer, first, path[layer, first]] * inner * after).clamp(0.0, 1.0)

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from . import crf
 from .model import TagScores
-from .tags import MISSING, OUTSIDE, TagSet, decode_tags, legal_transitions
+from .tags import MISSING, TagSet, decode_tags, legal_transitions
 
-# Largest number of padded scores in one batch of sequences: 32 MB in float64 for each of the
-# half-dozen arrays that a CRF needs.
+# Largest number of scores in one batch of sequences: 32 MB in float64 for each of the half-dozen
+# arrays that a CRF needs.
 MAX_BATCH_SCORES = 4_000_000
 
 
@@ -61,76 +61,78 @@ def make_grammar(tag_sets: list[TagSet], device: torch.device) -> Grammar:
 
 
 class Batch(NamedTuple):
-    """Some Docs of a `TagScores` as one padded batch.
+    """Some Docs of a `TagScores`, ready for the CRF.
 
-    docs (list[int]): Which Docs, longest first.
-    tokens (Tensor): Row in the emissions of each (Doc, step); past the end any, (n_seqs, n_steps).
-    inside (Tensor): False past the end, (n_seqs, n_steps).
+    docs (range): Which Docs.
+    first (int): Row of their first token in the emissions.
     """
 
-    docs: list[int]
-    tokens: Tensor
-    inside: Tensor
+    docs: range
+    first: int
+    packing: crf.Packing
     potentials: crf.Potentials
 
 
 def make_batches(scores: TagScores, grammar: Grammar) -> Iterator[Batch]:
-    """Pad Docs of like length together; empty Docs are left out."""
-    device = scores.emissions.device
+    """Take as many Docs together as `MAX_BATCH_SCORES` allows."""
     _, n_layers, n_tags = scores.emissions.shape
-    starts = np.cumsum([0, *scores.lengths])
-    order = sorted(range(len(scores.lengths)), key=lambda i: -scores.lengths[i])
-    order = [i for i in order if scores.lengths[i]]
-    while order:
-        longest = scores.lengths[order[0]]
-        n = max(1, MAX_BATCH_SCORES // (longest * n_layers * n_tags))
-        docs, order = order[:n], order[n:]
-        lengths = torch.tensor([scores.lengths[i] for i in docs])
-        steps = torch.arange(longest)
-        inside = steps[None, :] < lengths[:, None]
-        first = torch.tensor([int(starts[i]) for i in docs])
-        tokens = torch.where(inside, first[:, None] + steps[None, :], 0).to(device)
-        emissions = scores.emissions.detach()[tokens].permute(2, 0, 1, 3).double()
-        potentials = crf.Potentials(
-            emissions,
-            scores.transitions.detach().double() + grammar.transitions,
-            scores.start.detach().double() + grammar.start,
-            scores.end.detach().double() + grammar.end,
-            lengths.to(device),
-        )
-        yield Batch(docs, tokens, inside.to(device), potentials)
+    ends = np.cumsum(scores.lengths)
+    max_rows = MAX_BATCH_SCORES // (n_layers * n_tags)
+    shared = [
+        (potential.detach().double() + legal)
+        for potential, legal in zip(scores[1:4], grammar[:3], strict=True)
+    ]
+    doc, first = 0, 0
+    while doc < len(ends):
+        stop = max(doc + 1, int(np.searchsorted(ends, first + max_rows, side="right")))
+        packing = crf.pack(scores.lengths[doc:stop], scores.emissions.device)
+        if len(packing.rows):
+            emissions = scores.emissions.detach()[first + packing.rows].transpose(0, 1)
+            potentials = crf.Potentials(emissions.double().contiguous(), *shared)
+            yield Batch(range(doc, stop), first, packing, potentials)
+        doc, first = stop, int(ends[stop - 1])
 
 
 def find_entities(
     scores: TagScores, tag_sets: list[TagSet], grammar: Grammar
 ) -> list[list[Entity]]:
     """Decode the most probable legal tags of each Doc and give each entity its posterior
-    probability.
+    probability. The recurrences run on the CPU: a GPU is no faster at many small steps, and has
+    the next batch to encode.
 
+    grammar (Grammar): On the CPU.
     RETURNS (list[list[Entity]]): Per Doc, by start.
     """
     found: list[list[Entity]] = [[] for _ in scores.lengths]
+    legal = crf.Legal(*(potential > -torch.inf for potential in grammar[:3]))
+    scores = scores._replace(
+        emissions=scores.emissions.cpu(),
+        transitions=scores.transitions.cpu(),
+        start=scores.start.cpu(),
+        end=scores.end.cpu(),
+    )
     for batch in make_batches(scores, grammar):
-        path = crf.viterbi(batch.potentials)
-        rows, names = [], []
-        tags = path.cpu().numpy()
+        variables = crf.forward_backward(batch.potentials, batch.packing)
+        path = crf.most_probable_tags(variables, batch.packing, legal)
+        tags = np.empty(path.shape, dtype=np.int64)
+        tags[:, batch.packing.rows] = path
+        docs, rows, names = [], [], []
         for layer, tag_set in enumerate(tag_sets):
-            for seq in np.flatnonzero((tags[layer] != OUTSIDE).any(axis=1)).tolist():
-                n = scores.lengths[batch.docs[seq]]
-                for start, end, label in decode_tags(tags[layer, seq, :n], tag_set):
-                    rows.append((layer, seq, start, end - 1))
+            start = 0
+            for doc in batch.docs:
+                end = start + scores.lengths[doc]
+                for ent_start, ent_end, label in decode_tags(tags[layer, start:end], tag_set):
+                    docs.append((doc, ent_start, ent_end))
+                    rows.append((layer, start + ent_start, start + ent_end - 1))
                     names.append(label)
+                start = end
         if not rows:
             continue
         probabilities = crf.span_probabilities(
-            batch.potentials,
-            crf.forward_backward(batch.potentials),
-            path,
-            torch.tensor(rows, device=path.device),
-            grammar.go_on,
+            batch.potentials, batch.packing, variables, path, torch.tensor(rows), grammar.go_on
         ).tolist()
-        for (_, seq, first, last), label, p in zip(rows, names, probabilities, strict=True):
-            found[batch.docs[seq]].append(Entity(first, last + 1, label, p))
+        for (doc, ent_start, ent_end), label, p in zip(docs, names, probabilities, strict=True):
+            found[doc].append(Entity(ent_start, ent_end, label, p))
     return [sorted(entities) for entities in found]
 
 
@@ -150,11 +152,12 @@ def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, 
     shared = [torch.zeros_like(p, dtype=torch.float64) for p in potentials]
     total = 0.0
     for batch in make_batches(scores, grammar):
-        allowed = allowed_flat[batch.tokens].permute(2, 0, 1, 3)
-        loss, counts = crf.negative_log_likelihood(batch.potentials, allowed)
+        rows = batch.first + batch.packing.rows
+        loss, counts = crf.negative_log_likelihood(
+            batch.potentials, batch.packing, allowed_flat[rows].transpose(0, 1)
+        )
         total += float(loss)
-        d_padded = counts.emissions.permute(1, 2, 0, 3)[batch.inside]
-        d_emissions[batch.tokens[batch.inside]] = d_padded.to(d_emissions.dtype)
+        d_emissions[rows] = counts.emissions.transpose(0, 1).to(d_emissions.dtype)
         for gradient, count in zip(shared, counts[1:], strict=True):
             gradient += count
     gradients = [(g / norm).to(scores.emissions.dtype) for g in shared]

@@ -16,7 +16,7 @@ from spacy_bioclin.ner.inference import (
 )
 from spacy_bioclin.ner.tags import decode_tags, make_tag_sets
 
-LENGTHS = [4, 3, 1]
+LENGTHS = [3, 0, 4, 1]
 
 
 def random_scores(n_layers: int, n_tags: int, lengths: list[int]) -> TagScores:
@@ -34,6 +34,9 @@ def all_paths(scores, grammar, doc, layer):
     """YIELDS (path, log weight) of each legal path of a Doc, by definition."""
     start = sum(scores.lengths[:doc])
     n = scores.lengths[doc]
+    if not n:
+        yield (), 0.0
+        return
     emissions = scores.emissions[start : start + n, layer]
     moves = scores.transitions[layer] + grammar.transitions[layer]
     first = scores.start[layer] + grammar.start[layer]
@@ -58,15 +61,22 @@ def setting(scheme, nested):
 
 
 @pytest.mark.parametrize(("scheme", "nested"), SETTINGS)
-def test_best_path_and_span_probabilities_equal_enumeration(scheme, nested):
+def test_tags_and_span_probabilities_equal_enumeration(scheme, nested):
+    """Of all legal paths, the one with the largest product of marginals."""
     tag_sets, scores, grammar = setting(scheme, nested)
     found = find_entities(scores, tag_sets, grammar)
     for doc in range(len(LENGTHS)):
         expected = []
         for layer, tag_set in enumerate(tag_sets):
             paths = list(all_paths(scores, grammar, doc, layer))
-            best = max(paths, key=lambda item: item[1])[0]
             weights = torch.tensor([w for _, w in paths], dtype=torch.float64).softmax(0).tolist()
+            marginals = torch.zeros(LENGTHS[doc], tag_set.n_tags, dtype=torch.float64)
+            for (path, _), weight in zip(paths, weights, strict=True):
+                marginals[range(len(path)), path] += weight
+            best = max(
+                (path for path, _ in paths),
+                key=lambda path: float(marginals[range(len(path)), path].log().sum()),
+            )
             spans = [set(decode_tags(torch.tensor(p).numpy(), tag_set)) for p, _ in paths]
             for span in decode_tags(torch.tensor(best).numpy(), tag_set):
                 p = sum(w for w, held in zip(weights, spans, strict=True) if span in held)
@@ -87,7 +97,7 @@ def test_loss_equals_enumeration(scheme, nested, missing):
     if missing:
         gold[[2, 5, 7]] = MISSING
     loss, _ = crf_loss(scores, gold, grammar)
-    expected, starts = 0.0, [0, 4, 7]
+    expected, starts = 0.0, [0, 3, 3, 7]
     for doc, layer in itertools.product(range(len(LENGTHS)), range(len(tag_sets))):
         known = gold[starts[doc] : starts[doc] + LENGTHS[doc], layer].tolist()
         paths = list(all_paths(scores, grammar, doc, layer))
@@ -154,14 +164,49 @@ def test_batches_do_not_change_results(monkeypatch):
 def test_expected_counts_of_uniform_model():
     """With all scores zero every one of 3 tags has probability 1/3 at each of 2 steps."""
     potentials = crf.Potentials(
-        torch.zeros(1, 1, 2, 3, dtype=torch.float64),
+        torch.zeros(1, 2, 3, dtype=torch.float64),
         torch.zeros(1, 3, 3, dtype=torch.float64),
         torch.zeros(1, 3, dtype=torch.float64),
         torch.zeros(1, 3, dtype=torch.float64),
-        torch.tensor([2]),
     )
-    fb = crf.forward_backward(potentials)
-    counts = crf.expected_counts(potentials, fb)
+    packing = crf.pack([2], torch.device("cpu"))
+    fb = crf.forward_backward(potentials, packing)
+    counts = crf.expected_counts(potentials, packing, fb)
     assert float(fb.log_z) == pytest.approx(torch.log(torch.tensor(9.0)).item(), abs=1e-6)
     assert torch.allclose(counts.emissions, torch.full_like(counts.emissions, 1 / 3))
     assert torch.allclose(counts.transitions, torch.full_like(counts.transitions, 1 / 9))
+
+
+def test_packing_puts_step_after_step():
+    packing = crf.pack([3, 0, 1, 2], torch.device("cpu"))
+    assert packing.rows.tolist() == [0, 4, 3, 1, 5, 2]
+    assert packing.active == [3, 2, 1]
+    assert packing.seqs.tolist() == [0, 1, 2, 0, 1, 0]
+    assert packing.later.tolist() == [3, 4, 5]
+    assert packing.previous.tolist() == [0, 1, 3]
+    assert packing.last.tolist() == [5, 4, 2]
+
+
+@pytest.mark.parametrize(("scheme", "nested"), SETTINGS)
+def test_tags_follow_the_grammar_where_the_best_one_by_one_do_not(scheme, nested):
+    """Random marginals, so that most paths must be mended, beside enumeration."""
+    tag_sets, scores, grammar = setting(scheme, nested)
+    packing = crf.pack(LENGTHS, torch.device("cpu"))
+    shape = (len(tag_sets), sum(LENGTHS), tag_sets[0].n_tags)
+    marginals = torch.rand(shape, dtype=torch.float64)
+    fb = crf.ForwardBackward(marginals, torch.ones(shape), *(torch.zeros(1),) * 3)
+    legal = crf.Legal(*(potential > -torch.inf for potential in grammar[:3]))
+    tags = torch.empty(shape[:2], dtype=torch.int64)
+    tags[:, packing.rows] = crf.most_probable_tags(fb, packing, legal)
+    flat = torch.empty(shape, dtype=torch.float64)
+    flat[:, packing.rows] = marginals
+    mended = 0
+    for doc, layer in itertools.product(range(len(LENGTHS)), range(len(tag_sets))):
+        rows = slice(sum(LENGTHS[:doc]), sum(LENGTHS[: doc + 1]))
+        found = tuple(tags[layer, rows].tolist())
+        logs = flat[layer, rows].log()
+        paths = [path for path, _ in all_paths(scores, grammar, doc, layer)]
+        best = max(paths, key=lambda path: float(logs[range(len(path)), path].sum()))
+        assert found == best
+        mended += found != tuple(logs.argmax(dim=1).tolist())
+    assert mended
