@@ -1,8 +1,10 @@
-"""Words per second of annotation, of us, of our peers, and of the encoder alone (the limit).
+"""Words per second of annotation and training: ours, our peers', and the encoder alone (the limit).
 
     pip install -c constraints.txt -e . -r benchmarks/peers.txt
-    python benchmarks/speed.py --encoder compact --notes meddocan triage
-    python benchmarks/speed.py --encoder base --notes meddocan --docs 24
+    python benchmarks/speed.py annotate --encoder compact --notes meddocan triage
+    python benchmarks/speed.py annotate --encoder base --notes meddocan triage --docs 10
+    python benchmarks/speed.py train --encoder compact
+    python benchmarks/speed.py train --encoder base --parts 24
 
 All systems have the same encoder weights and the same notes. Each runs in a process of its own;
 they take turns, round by round, so that whatever else the machine does hits all of them, and what
@@ -18,6 +20,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from systems import PEER_OVERLAP, SYSTEMS, WINDOW
+from training_systems import write_parts
 from transformers import AutoTokenizer, RobertaConfig, RobertaModel
 
 from spacy_bioclin.corpora.docbin import read_docs
@@ -37,8 +41,11 @@ from spacy_bioclin.encoders.precision import has_fast_bf16
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIAGE_WORDS = 40
+TRAINING_SYSTEMS = ("bioclin fp32", "bioclin bf16", "huggingface fp32", "huggingface bf16", "spacy")
 # Share of tokens that the head of the random base encoder takes for entities, as in MEDDOCAN.
 BASE_ENTITY_SHARE = 0.05
+# Untrained heads of peers would take half of the tokens for entities, and spend time on that.
+OUTSIDE_BIAS = 20.0
 
 
 def texts_of(notes: str, n_docs: int) -> list[str]:
@@ -59,7 +66,12 @@ def trained_pipeline() -> Language:
     train_and_score("compact", "meddocan", "bioclin", 0)
     trained = WORK / "trials" / "compact-meddocan-bioclin-0" / "training" / "model-last"
     # TODO remove
-    nlp = spacy.load(trained, config={"components": {"transformer": {"model": {"stride": WINDOW}}}})
+    nlp = spacy.load(
+        trained,
+        config={
+            "components": {"transformer": {"model": {"stride": WINDOW, "max_batch_pieces": None}}}
+        },
+    )
     if "cleaner" not in nlp.pipe_names:
         nlp.add_pipe("doc_cleaner", name="cleaner", config={"silent": True})
     return nlp
@@ -81,10 +93,11 @@ def base_pipeline(folder: Path, compact: Language, texts: list[str]) -> Language
     source = folder / "random"
     RobertaModel(config, add_pooling_layer=False).save_pretrained(source)
     compact.get_pipe("transformer").model.tokenizer.save_pretrained(source)
-    settings = compact.config.copy()
-    model = settings["components"]["transformer"]["model"]
-    model |= {"name": str(source), "precision": "fp32"}
-    settings["initialize"]["components"] = {"ner": {"labels": list(compact.get_pipe("ner").labels)}}
+    settings = spacy.util.load_config(
+        ROOT / "configs" / "ner.cfg", overrides={"paths.encoder": str(source)}, interpolate=True
+    )
+    labels = list(compact.get_pipe("ner").labels)
+    settings["initialize"]["components"] = {"ner": {"labels": labels}}
     nlp = spacy.util.load_model_from_config(settings, auto_fill=True)
     nlp.initialize()
     ner = nlp.get_pipe("ner")
@@ -138,6 +151,8 @@ def make_tagger(folder: Path, tags: list[str], head: torch.nn.Linear) -> None:
     encoder = AutoModel.from_pretrained(folder / "encoder", add_pooling_layer=False)
     tagger.base_model.load_state_dict(encoder.state_dict())
     tagger.classifier.load_state_dict(head.state_dict())
+    with torch.no_grad():  # it has none of the transitions that the head was trained with
+        tagger.classifier.bias[tags.index("O")] += OUTSIDE_BIAS / 4
     tagger.save_pretrained(folder / "tagger")
     AutoTokenizer.from_pretrained(folder / "encoder").save_pretrained(folder / "tagger")
 
@@ -205,7 +220,7 @@ def make_edsnlp(folder: Path, labels: list[str]) -> None:
     nlp.post_init([gold])
     with torch.no_grad():  # random scores would make every other token an entity
         bias = nlp.pipes.ner.linear.bias.view(len(labels), -1)
-        bias[:, 0] += 4.0
+        bias[:, 0] += OUTSIDE_BIAS
     nlp.to_disk(folder / "edsnlp")
 
 
@@ -221,6 +236,11 @@ def make_spacy(folder: Path, labels: list[str]) -> None:
     doc = Doc(nlp.vocab, words=labels)
     ents = [(token.idx, token.idx + len(token), token.text) for token in doc]
     nlp.initialize(lambda: [Example.from_dict(doc, {"entities": ents})])
+    for node in nlp.get_pipe("ner").model.walk():
+        if node.name == "precomputable_affine":  # the last move is O
+            bias = node.get_param("b").copy()
+            bias[-1] += OUTSIDE_BIAS
+            node.set_param("b", bias)
     nlp.to_disk(folder / "spacy")
 
 
@@ -312,38 +332,57 @@ def ratios(systems: dict[str, Any]) -> dict[str, dict[str, float]]:
     return found
 
 
+def time_annotation(encoder: str, notes: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    folder = WORK / "speed" / encoder
+    texts = texts_of(notes, arguments.docs)
+    make_systems(encoder, folder, texts)
+    (folder / "texts.json").write_text(json.dumps(texts))
+    tokenizer = AutoTokenizer.from_pretrained(folder / "encoder")
+    pieces = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    sizes = {"words": sum(len(t.split()) for t in texts), "pieces": sum(map(len, pieces))}
+    systems = arguments.systems or runnable(SYSTEMS)
+    measured = compare("annotate", systems, folder, sizes, arguments.rounds, warm_ups=1)
+    return {"notes": len(texts), **sizes, "systems": measured, "ours_over": ratios(measured)}
+
+
+def time_training(encoder: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    folder = WORK / "speed" / encoder
+    make_systems(encoder, folder, texts_of("meddocan", arguments.docs))
+    source = prepare("meddocan") / "train-joined.spacy"
+    sizes = write_parts(source, folder, n_parts=arguments.parts, max_tokens=128)
+    systems = arguments.systems or runnable(TRAINING_SYSTEMS)
+    measured = compare("train", systems, folder, sizes, arguments.rounds, warm_ups=1)
+    return {"parts": arguments.parts, **sizes, "systems": measured, "ours_over": ratios(measured)}
+
+
+def runnable(systems: Iterable[str]) -> list[str]:
+    """RETURNS (list[str]): Those whose number format this machine's hardware computes."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    missing = set() if has_fast_bf16(device) else {"bf16"}
+    missing |= {"int8", "compiled", "onnxruntime"} if device.type == "cuda" else set()
+    return [name for name in systems if not missing & set(name.split())]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["annotate", "train"])
     parser.add_argument("--encoder", choices=["compact", "base"], required=True)
     parser.add_argument("--notes", nargs="+", choices=["meddocan", "triage"], default=["meddocan"])
-    parser.add_argument("--docs", type=int, default=64)
+    parser.add_argument("--docs", type=int, default=64, help="notes to annotate")
+    parser.add_argument("--parts", type=int, default=128, help="parts of notes to train on")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS))
-    parser.add_argument("--name", help="of the result file")
+    parser.add_argument("--systems", nargs="+", choices=sorted({*SYSTEMS, *TRAINING_SYSTEMS}))
     arguments = parser.parse_args()
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    slow = set() if has_fast_bf16(device) else {name for name in SYSTEMS if "bf16" in name}
-    systems = arguments.systems or [name for name in SYSTEMS if name not in slow]
-    results = {}
-    for notes in arguments.notes:
-        texts = texts_of(notes, arguments.docs)
-        folder = WORK / "speed" / arguments.encoder
-        make_systems(arguments.encoder, folder, texts)
-        (folder / "texts.json").write_text(json.dumps(texts))
-        tokenizer = AutoTokenizer.from_pretrained(folder / "encoder")
-        pieces = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        sizes = {"words": sum(len(t.split()) for t in texts), "pieces": sum(map(len, pieces))}
-        measured = compare("annotate", systems, folder, sizes, arguments.rounds, warm_ups=1)
-        results[notes] = {
-            "notes": len(texts),
-            **sizes,
-            "systems": measured,
-            "ours_over": ratios(measured),
+    result = {"encoder": arguments.encoder, "threads": torch.get_num_threads()}
+    if arguments.what == "train":
+        result |= time_training(arguments.encoder, arguments)
+    else:
+        result["notes"] = {
+            notes: time_annotation(arguments.encoder, notes, arguments) for notes in arguments.notes
         }
-        print(json.dumps(results[notes]["ours_over"], indent=2))
-    result = {"encoder": arguments.encoder, "threads": torch.get_num_threads(), "notes": results}
-    name = arguments.name or f"speed_{arguments.encoder}"
-    print(write_result(name, result))
+    print(json.dumps(result, indent=2))
+    where = "_gpu" if torch.cuda.is_available() else ""
+    print(write_result(f"speed_{arguments.what}_{arguments.encoder}{where}", result))
 
 
 if __name__ == "__main__":

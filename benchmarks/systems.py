@@ -11,7 +11,6 @@ import contextlib
 import itertools
 import json
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -32,14 +31,19 @@ def n_entities(docs: Any) -> int:
     return sum(len(doc.ents) for doc in docs)
 
 
-def encoder_alone(folder: Path, *, precision: str) -> Run:
+def encoder_alone(folder: Path, *, precision: str, compiled: bool = False) -> Run:
     """The limit: the pieces of all texts, end to end, in full windows, without padding."""
     from transformers import AutoModel, AutoTokenizer
 
+    from spacy_bioclin.encoders.layers import use_fast_layers
+
     tokenizer = AutoTokenizer.from_pretrained(folder / "encoder")
     model = AutoModel.from_pretrained(folder / "encoder", add_pooling_layer=False)
+    use_fast_layers(model)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = model.eval().to(device)
+    if compiled:
+        model = torch.compile(model)
     dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
     size = WINDOW - 2
     batches: list[torch.Tensor] = []
@@ -188,8 +192,10 @@ def onnx(folder: Path, *, name: str) -> Run:
 SYSTEMS: dict[str, Callable[[Path], Run]] = {
     "encoder fp32": lambda folder: encoder_alone(folder, precision="fp32"),
     "encoder bf16": lambda folder: encoder_alone(folder, precision="bf16"),
+    "encoder fp32 compiled": lambda folder: encoder_alone(folder, precision="fp32", compiled=True),
     "bioclin fp32": lambda folder: bioclin(folder, precision="fp32"),
     "bioclin bf16": lambda folder: bioclin(folder, precision="bf16"),
+    "bioclin int8": lambda folder: bioclin(folder, precision="int8"),
     "spacy": vanilla,
     "huggingface": huggingface,
     "huggingface bf16": lambda folder: huggingface(folder, precision="bf16"),
@@ -198,6 +204,12 @@ SYSTEMS: dict[str, Callable[[Path], Run]] = {
     "onnxruntime fp32": lambda folder: onnx(folder, name="model.onnx"),
     "onnxruntime int8": lambda folder: onnx(folder, name="model-int8.onnx"),
 }
+
+
+def peak_mb() -> int:
+    """RETURNS (int): Largest resident size of this process. (getrusage counts the parent's too.)"""
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
 
 
 def serve(make_run: Callable[[], Callable[[], dict[str, Any]]]) -> None:
@@ -215,7 +227,7 @@ def serve(make_run: Callable[[], Callable[[], dict[str, Any]]]) -> None:
             started = time.perf_counter()
             answer = run()
             answer.setdefault("seconds", time.perf_counter() - started)
-            answer["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            answer["peak_mb"] = peak_mb()
             if torch.cuda.is_available():
                 answer["peak_gpu_mb"] = torch.cuda.max_memory_allocated() // 2**20
 
@@ -231,6 +243,6 @@ if __name__ == "__main__":
     if mode == "annotate":
         serve(lambda: annotate(system, Path(path)))
     else:
-        from training_systems import train
+        from training_systems import make_round
 
-        serve(lambda: train(system, Path(path)))
+        serve(lambda: make_round(system, Path(path)))

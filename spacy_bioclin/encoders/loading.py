@@ -19,7 +19,7 @@ from transformers.modeling_utils import no_init_weights
 from transformers.utils import logging
 
 from ..errors import BioclinError
-from .attention import fuse_attention
+from .layers import use_fast_layers
 
 # Longest window where neither the tokenizer nor the encoder states a limit (relative positions).
 NO_LIMIT = 1_000_000
@@ -60,7 +60,7 @@ def load_pretrained(
             f"{config.model_type} encoder, {loaded['missing_keys'][0]} first: "
             "the file is of another model or incomplete"
         )
-    fuse_attention(transformer)
+    use_fast_layers(transformer)
     return tokenizer, transformer.float()
 
 
@@ -129,5 +129,5 @@ def build_empty(config_dict: dict[str, Any]) -> nn.Module:
     options = {"add_pooling_layer": False} if _has_pooler(config) else {}
     with no_init_weights():
         transformer = AutoModel.from_config(config, **options)
-    fuse_attention(transformer)
+    use_fast_layers(transformer)
     return transformer

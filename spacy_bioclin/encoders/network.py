@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 # A window shorter than this share of the longest in its group goes to the next group: padding costs
 # as much as text.
 LEAST_FILLED = 0.75
+# … unless all padding of the group together is less than this: a group more costs about as much.
+MIN_PADDING = 256
 # Pieces in a batch, padding included: on a CPU what its caches like, on a GPU what keeps it busy.
 CPU_BATCH_PIECES = 2048
 GPU_BATCH_PIECES = 65_536
@@ -58,14 +60,15 @@ def batch_windows(windows: Windows, *, max_batch_pieces: int) -> Iterator[IntArr
     """
     lengths = windows.end - windows.start
     order = np.argsort(-lengths, kind="stable")
-    ascending = lengths[order][::-1]
     i = 0
     while i < len(order):
         longest = max(1, int(lengths[order[i]]))
-        too_short = int(np.searchsorted(ascending, longest * LEAST_FILLED))
-        n = min(max(1, max_batch_pieces // longest), len(order) - too_short - i)
-        yield order[i : i + n]
-        i += n
+        group = order[i : i + max(1, max_batch_pieces // longest)]
+        padding = np.cumsum(longest - lengths[group])
+        too_short = (lengths[group] < longest * LEAST_FILLED) & (padding > MIN_PADDING)
+        group = group[: int(too_short.argmax()) or len(group)]
+        yield group
+        i += len(group)
 
 
 class WindowedEncoder(nn.Module):

@@ -1,7 +1,8 @@
-"""torch's fused attention for an architecture that the transformers library gives none."""
+"""Faster layers in the place of those of the transformers library: same weights, same function."""
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers.models.roberta_prelayernorm import modeling_roberta_prelayernorm
 
@@ -31,9 +32,26 @@ class FusedSelfAttention(modeling_roberta_prelayernorm.RobertaPreLayerNormSelfAt
         return (context.transpose(1, 2).flatten(2),)
 
 
-def fuse_attention(transformer: nn.Module) -> None:
-    """Replace what can be, in place. The other architectures choose fused attention themselves."""
+class FastDropout(nn.Dropout):
+    """Dropout that draws 16 random bits per value instead of a floating-point number: 2.5 times as
+    fast on a CPU (forward and backward), where torch's takes a tenth of a small encoder's training.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`p` is rounded to a multiple of 2^-16. RETURNS (Tensor): Like the input."""
+        if not self.training or not self.p or input.device.type != "cpu":
+            return super().forward(input)
+        n = input.numel()
+        bits = torch.empty(-(-n // 4), dtype=torch.int64).random_(-(2**63), None)
+        keep = bits.view(torch.int16)[:n].view(input.shape) >= round(self.p * 2**16) - 2**15
+        return input * keep.to(input.dtype).mul_(1 / (1 - self.p))
+
+
+def use_fast_layers(transformer: nn.Module) -> None:
+    """Replace what can be, in place. Architectures with fused attention use it by themselves."""
     slow = modeling_roberta_prelayernorm.RobertaPreLayerNormSelfAttention
     for module in transformer.modules():
         if type(module) is slow and module.position_embedding_type == "absolute":
             module.__class__ = FusedSelfAttention
+        elif type(module) is nn.Dropout and module.p < 1:
+            module.__class__ = FastDropout
