@@ -69,20 +69,17 @@ def test_concat_shifts_indices():
     assert joined.start.tolist() == [0, 3] and joined.core_end.tolist() == [3, 6]
 
 
-def test_batches_hold_every_window_and_respect_the_budget():
+@pytest.mark.parametrize(
+    ("min_padding", "expected"),
+    [(0, [[49, 50], [6, 7], [5], [1]]), (256, [[49, 50], [1, 5, 6, 7]])],
+)
+def test_batches_hold_every_window_and_respect_the_budget(monkeypatch, min_padding, expected):
+    monkeypatch.setattr("spacy_bioclin.encoders.network.MIN_PADDING", min_padding)
     lengths = [5, 50, 7, 49, 6, 1]
-    ends = np.cumsum(lengths)
     cut = [cut_windows(n, array(0), np.arange(n), size=64, overlap=0) for n in lengths]
     windows = concat_windows(cut, lengths)
     groups = list(batch_windows(windows, max_batch_pieces=100))
-    assert sorted(np.concatenate(groups).tolist()) == list(range(len(ends)))
-    for group in groups:
-        sizes = (windows.end - windows.start)[group]
-        assert len(group) * sizes.max() <= 100
-        assert sizes.min() >= 0.75 * sizes.max()
-    assert [sorted((windows.end - windows.start)[g].tolist()) for g in groups] == [
-        [49, 50],
-        [6, 7],
-        [5],
-        [1],
-    ]
+    sizes = windows.end - windows.start
+    assert sorted(np.concatenate(groups).tolist()) == list(range(len(lengths)))
+    assert all(len(group) * sizes[group].max() <= 100 for group in groups)
+    assert [sorted(sizes[group].tolist()) for group in groups] == expected
