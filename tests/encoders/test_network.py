@@ -18,7 +18,8 @@ NO_MEMORY = "[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate
 
 
 def make_network(folder, **settings):
-    tokenizer, transformer = load_pretrained(str(folder), {})
+    no_dropout = {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0}
+    tokenizer, transformer = load_pretrained(str(folder), no_dropout)
     return WindowedEncoder(transformer, tokenizer, **{"max_batch_pieces": 64, **settings})
 
 
@@ -32,9 +33,6 @@ def make_batch():
 def make_shim(folder, **settings):
     encoder = TorchShim(lambda cfg: None, precision="fp32", lr_scale=1.0)
     encoder.set_module(make_network(folder, **settings), {})
-    for module in encoder.module.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
     return encoder
 
 
