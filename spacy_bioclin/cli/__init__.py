@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 # Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
-COMMANDS = ("convert", "init_encoder", "evaluate", "annotate", "package", "check_package")
+COMMANDS = ("convert", "init_encoder", "evaluate", "annotate", "package", "check_package", "info")
 
 
 def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
