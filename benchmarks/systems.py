@@ -11,9 +11,11 @@ import contextlib
 import itertools
 import json
 import os
+import statistics
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +208,26 @@ SYSTEMS: dict[str, Callable[[Path], Run]] = {
 }
 
 
+@contextlib.contextmanager
+def gpu_utilisation() -> Iterator[list[int]]:
+    """Share of time in which the GPU had something to do, in percent, sampled 20 times a second;
+    nothing without a GPU."""
+    samples: list[int] = []
+    over = threading.Event()
+
+    def sample() -> None:
+        while not over.wait(0.05):
+            samples.append(torch.cuda.utilization())
+
+    thread = threading.Thread(target=sample, daemon=True)
+    if torch.cuda.is_available():
+        thread.start()
+    yield samples
+    over.set()
+    if thread.is_alive():
+        thread.join()
+
+
 def peak_mb() -> int:
     """RETURNS (int): Largest resident size of this process. (getrusage counts the parent's too.)"""
     status = Path("/proc/self/status").read_text().splitlines()
@@ -225,10 +247,12 @@ def serve(make_run: Callable[[], Callable[[], dict[str, Any]]]) -> None:
             if not sys.stdin.readline().strip():
                 return
             started = time.perf_counter()
-            answer = run()
+            with gpu_utilisation() as used:
+                answer = run()
             answer.setdefault("seconds", time.perf_counter() - started)
             answer["peak_mb"] = peak_mb()
-            if torch.cuda.is_available():
+            if used:
+                answer["gpu_utilisation_percent"] = round(statistics.mean(used), 1)
                 answer["peak_gpu_mb"] = torch.cuda.max_memory_allocated() // 2**20
 
 

@@ -1,14 +1,18 @@
 """`bioclin_ner` in a pipeline: learning, layers, masking, storing, living beside spaCy's heads."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from thinc.api import Adam
+from transformers import BertConfig, BertModel
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.ner.tags import MISSING
+from tests.conftest import make_encoder
 
 NOTES = [
     ("Paciente con neumonía tratado con amoxicilina.", [(13, 21, "PROBLEM"), (34, 45, "DRUG")]),
@@ -229,3 +233,55 @@ def test_a_layer_that_the_corpus_lacks_is_named(tiny_encoder):
     nlp = make_nlp(tiny_encoder, spans_key="phi")
     with pytest.raises(BioclinError, match=r"\[components.ner\].*phi"):
         nlp.initialize(lambda: make_examples(nlp))
+
+
+def test_stream_keeps_order_batches_and_errors(tiny_encoder):
+    """Decoding runs a batch behind in a thread: every Doc comes out once, in order, as if alone."""
+    nlp = make_nlp(tiny_encoder)
+    train(nlp, make_examples(nlp), steps=40)
+    texts = [NOTES[i % 3][0] for i in range(11)] + ["", "   "]
+    alone = [nlp(text) for text in texts]
+    for batch_size in (1, 4, 64):
+        together = list(nlp.pipe(texts, batch_size=batch_size))
+        assert [doc.text for doc in together] == texts
+        for one, other in zip(alone, together, strict=True):
+            assert [(e.start, e.end, e.label_) for e in one.ents] == [
+                (e.start, e.end, e.label_) for e in other.ents
+            ]
+    assert any(doc.ents for doc in alone)
+    stream = nlp.pipe(iter(texts), batch_size=2)  # a reader that stops early
+    assert next(stream).text == texts[0]
+    stream.close()
+    broken = nlp.get_pipe("ner")
+    failed = []
+    broken.set_error_handler(lambda name, proc, docs, error: failed.extend(docs))
+    broken._find = lambda docs, scores: 1 / 0
+    assert list(nlp.pipe(texts, batch_size=4)) == []
+    assert len(failed) == len(texts)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to read memory")
+def test_a_long_stream_leaves_the_resident_memory_flat(tmp_path):
+    """A shorter version of benchmarks/memory.py. The vectors of all notes would be 60 MB."""
+    folder = make_encoder(tmp_path / "encoder")
+    config = BertConfig(vocab_size=400, hidden_size=256, num_hidden_layers=1, num_attention_heads=2)
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    nlp = spacy.blank("es")
+    model = {"@architectures": "spacy-bioclin.Encoder.v1", "name": str(folder)}
+    nlp.add_pipe("transformer", config={"model": model})
+    nlp.add_pipe("bioclin_ner", name="ner")
+    nlp.add_pipe("doc_cleaner", config={"silent": True})
+    nlp.initialize(lambda: make_examples(nlp))
+    text = " ".join(note for note, _ in NOTES) * 8
+
+    def resident_mb():
+        status = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+
+    docs, sizes = [], []
+    for i, doc in enumerate(nlp.pipe((f"{text} {i}" for i in range(200)), batch_size=16)):
+        docs.append(doc)  # even where the Docs are kept
+        assert doc._.trf_data is None
+        if i % 40 == 39:
+            sizes.append(resident_mb())
+    assert sizes[-1] < 1.05 * sizes[0]
