@@ -128,6 +128,7 @@ def build_empty(config_dict: dict[str, Any]) -> nn.Module:
     config = AutoConfig.for_model(**config_dict)
     options = {"add_pooling_layer": False} if _has_pooler(config) else {}
     with no_init_weights():
-        transformer = AutoModel.from_config(config, **options)
+        # Looked up directly: AutoModel imports every architecture's config first, for a second.
+        transformer = MODEL_MAPPING[type(config)]._from_config(config, **options)
     use_fast_layers(transformer)
     return transformer

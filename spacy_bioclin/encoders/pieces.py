@@ -1,7 +1,6 @@
 """From text to pieces, and from tokens to the pieces that cover them."""
 
 import itertools
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,8 @@ from transformers import PreTrainedTokenizerFast
 
 from .windows import IntArray
 
-BLANKS = np.array([i for i in range(sys.maxunicode + 1) if chr(i).isspace()], dtype=np.uint32)
+# Characters that are blank to `str.isspace`; none is beyond U+3000, the ideographic space.
+BLANKS = np.array([i for i in range(0x3001) if chr(i).isspace()], dtype=np.uint32)
 
 
 class Pieces(NamedTuple):

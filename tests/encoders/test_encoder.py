@@ -1,6 +1,7 @@
 """The encoder: every architecture and tokenizer kind, any text, storing and loading."""
 
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,12 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_bioclin.encoders.pieces import align_tokens, split_into_pieces, token_boundaries
+from spacy_bioclin.encoders.pieces import (
+    BLANKS,
+    align_tokens,
+    split_into_pieces,
+    token_boundaries,
+)
 from spacy_bioclin.errors import BioclinError
 from tests.conftest import TEXTS, make_encoder, tiny_tokenizer
 
@@ -177,3 +183,7 @@ def test_hub_name_without_network_says_where_files_go(monkeypatch):
 def test_folder_without_config(tmp_path):
     with pytest.raises(BioclinError, match=r"config\.json"):
         make_nlp(tmp_path).initialize()
+
+
+def test_blanks_are_those_of_python():
+    assert BLANKS.tolist() == [i for i in range(sys.maxunicode + 1) if chr(i).isspace()]

@@ -278,9 +278,8 @@ def test_a_long_stream_leaves_the_resident_memory_flat(tmp_path):
         status = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
 
-    docs, sizes = [], []
+    sizes = []
     for i, doc in enumerate(nlp.pipe((f"{text} {i}" for i in range(200)), batch_size=16)):
-        docs.append(doc)  # even where the Docs are kept
         assert doc._.trf_data is None
         if i % 40 == 39:
             sizes.append(resident_mb())
