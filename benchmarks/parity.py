@@ -78,12 +78,14 @@ def compare(task: str, precisions: tuple[str, ...], n_docs: int | None) -> dict[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", choices=sorted(LANG), default=sorted(LANG))
     parser.add_argument("--docs", type=int, help="only so many of each test split")
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cuda":
         spacy.require_gpu()
-    tasks = {task: compare(task, PRECISIONS[device.type], arguments.docs) for task in LANG}
+    precisions = PRECISIONS[device.type]
+    tasks = {task: compare(task, precisions, arguments.docs) for task in arguments.tasks}
     result = {
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
         "bf16": "in hardware" if has_fast_bf16(device) else "emulated",

@@ -32,6 +32,9 @@ def main(
         bool, typer.Option("--skip-bad", help="Skip and count files that cannot be read")
     ] = False,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+    precision: Annotated[
+        str | None, typer.Option("--precision", help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU)")
+    ] = None,
 ) -> None:
     """Find the entities of notes, one UTF-8 file a note."""
     from rich.console import Console
@@ -41,7 +44,7 @@ def main(
     if output and output.exists() and not overwrite:
         raise BioclinError(f"{output}: exists already; give another name, or --overwrite")
     files = find_texts(paths)
-    nlp = load_pipeline(pipeline, gpu_id=gpu_id)
+    nlp = load_pipeline(pipeline, gpu_id=gpu_id, precision=precision)
     console = Console(stderr=True, highlight=False)
     bad: list[BioclinError] = []
     records = _annotate(nlp, files, console, bad if skip_bad else None)

@@ -25,6 +25,9 @@ def main(
     html: Annotated[Path | None, typer.Option(help="Write a page with scores and errors.")] = None,
     no_text: Annotated[bool, typer.Option("--no-text", help="Page without note text.")] = False,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU.")] = -1,
+    precision: Annotated[
+        str | None, typer.Option(help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU).")
+    ] = None,
     official: Annotated[
         str | None, typer.Option(help="Also meddocan, pharmaconer or cantemist scores.")
     ] = None,
@@ -44,7 +47,7 @@ def main(
 
     if official:
         check_task(official)
-    nlp = load_pipeline(pipeline, gpu_id=gpu_id)
+    nlp = load_pipeline(pipeline, gpu_id=gpu_id, precision=precision)
     references = list(read_docs(corpus, nlp.vocab))
     _warn_of_language(nlp, references)
     run, predicted = _run(nlp, references, keep=save_predictions is not None)

@@ -32,16 +32,17 @@ def choose_device(gpu_id: int) -> "torch.device":
         ) from None
 
 
-def load_pipeline(name: str, *, gpu_id: int = -1) -> "Language":
+def load_pipeline(name: str, *, gpu_id: int = -1, precision: str | None = None) -> "Language":
     """Load a pipeline, on a GPU if one is asked for.
 
     name (str): Folder of a trained pipeline, or name of an installed package.
     gpu_id (int): Which GPU; -1 for the CPU.
-    RAISES (BioclinError): There is no such GPU or no such pipeline.
+    precision (str | None): Number format of the encoder instead of that in the pipeline's config.
+    RAISES (BioclinError): There is no such GPU, format or pipeline.
     """
     import spacy
 
-    choose_device(gpu_id)
+    device = choose_device(gpu_id)
     try:
         nlp = spacy.load(name)
     except (OSError, ValueError) as error:
@@ -50,5 +51,13 @@ def load_pipeline(name: str, *, gpu_id: int = -1) -> "Language":
             f"cannot load the pipeline {name!r}: {reason} Give the folder of a trained pipeline "
             "(it holds config.cfg), or the name of an installed package"
         ) from None
+    if precision is not None:
+        from ..encoders.encoder import EncoderModel
+        from ..encoders.precision import choose_precision
+
+        choose_precision(precision, device)
+        for _, component in nlp.components:
+            if isinstance(model := getattr(component, "model", None), EncoderModel):
+                model.shim.precision = precision
     nlp.max_length = 2**31  # spaCy's limit is for its parser; notes are cut into windows instead
     return nlp

@@ -53,7 +53,7 @@ class TorchShim(Shim):
         self._build = build
         self._optimizer: torch.optim.AdamW | None = None
         self._scaler: torch.amp.GradScaler | None = None
-        self._twin: nn.Module | None = None
+        self._twin: tuple[torch.dtype, nn.Module] | None = None
         self.precision = precision
         self.lr_scale = lr_scale
         # A forward pass whose backward pass has not run yet must still find the weights it used.
@@ -93,9 +93,9 @@ class TorchShim(Shim):
         converted at every call."""
         if dtype == torch.float32:
             return self.module.eval()
-        if self._twin is None:
-            self._twin = convert_linear_layers(self.module, dtype).eval()
-        return self._twin
+        if self._twin is None or self._twin[0] != dtype:
+            self._twin = dtype, convert_linear_layers(self.module, dtype).eval()
+        return self._twin[1]
 
     def _autocast(self, dtype: torch.dtype) -> torch.autocast:
         mixed = dtype in (torch.bfloat16, torch.float16)
