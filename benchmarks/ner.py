@@ -28,7 +28,7 @@ from typing import Any
 
 import spacy
 import torch
-from machine import data_dir, describe_machine, write_result
+from machine import RESULTS, data_dir, describe_machine, write_result
 from spacy.tokens import Doc, DocBin
 
 from spacy_bioclin.corpora.docbin import read_docs
@@ -226,6 +226,17 @@ def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def all_trials(encoder: str) -> list[dict[str, Any]]:
+    """RETURNS (list[dict]): The trials of the committed result, and of this checkout in their place
+    where both have one."""
+    committed = RESULTS / f"ner_{encoder}.json"
+    known = json.loads(committed.read_text())["trials"] if committed.exists() else []
+    done = sorted((WORK / "trials").glob(f"{encoder}-*/result.json"))
+    known += [json.loads(path.read_text()) for path in done]
+    trials = {(trial["task"], trial["system"], trial["seed"]): trial for trial in known}
+    return [trials[key] for key in sorted(trials)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("encoder", choices=["minilm", "compact"])
@@ -237,8 +248,7 @@ def main() -> None:
         for system in arguments.systems:
             trial = train_and_score(arguments.encoder, arguments.task, system, seed)
             print(json.dumps({key: trial[key] for key in trial if key != "machine"}))
-    done = sorted((WORK / "trials").glob(f"{arguments.encoder}-*/result.json"))
-    trials = [json.loads(path.read_text()) for path in done]
+    trials = all_trials(arguments.encoder)
     result = {"summary": summarize(trials), "trials": trials}
     print(write_result(f"ner_{arguments.encoder}", result))
 

@@ -16,6 +16,26 @@ ENCODERS = {
     ("compact", "bioclin"): "compact, random weights; `configs/ner.cfg`",
     ("compact", "spacy"): "the same, vanilla spacy-transformers and spaCy's `ner`",
 }
+NOTES = {"meddocan": "notes", "triage": "40 words"}
+SYSTEMS = {
+    "annotate": {
+        "encoder fp32": "the encoder alone, packed: the limit",
+        "encoder fp32 compiled": "the encoder alone, `torch.compile`",
+        "bioclin fp32": "**spacy-bioclin**",
+        "bioclin int8": "**spacy-bioclin, int8**",
+        "spacy": "spacy-transformers and spaCy's `ner`",
+        "huggingface": "Hugging Face `pipeline`, sorted",
+        "edsnlp autocast": "EDS-NLP as it comes (autocast to bf16)",
+        "edsnlp fp32": "EDS-NLP, fp32",
+        "onnxruntime fp32": "onnxruntime, fused graph",
+        "onnxruntime int8": "onnxruntime, int8",
+    },
+    "train": {
+        "bioclin fp32": "**spacy-bioclin**, CRF",
+        "huggingface fp32": "Hugging Face `Trainer`, linear head",
+        "spacy": "spacy-transformers and spaCy's `ner`",
+    },
+}
 
 
 def load(name: str) -> Any:
@@ -45,16 +65,52 @@ def ner_table() -> str:
     return "\n".join(lines)
 
 
-def speed_table() -> str:
-    """RETURNS (str): Words per second of annotation as multiples of vanilla spaCy's."""
-    lines = ["| annotation, compact encoder, alternating rounds | words/s | times spaCy |"]
-    lines.append("|---|---|---|")
-    for task, measured in load("annotate")["tasks"].items():
-        for name, speed in measured["median"].items():
-            lines.append(
-                f"| {NAMES[task]}, {name} | {speed:,} | {measured['times_spacy'][name]:.1f} |"
-            )
+def speed_table(what: str) -> str:
+    """RETURNS (str): Words per second per system, and our speed (fp32) over it."""
+    columns = {}
+    for encoder in ("compact", "base"):
+        measured = load(f"speed_{what}_{encoder}")
+        for notes, part in measured.get("notes", {"meddocan": measured}).items():
+            columns[f"{encoder}, {NOTES[notes]}"] = part
+    first = next(iter(columns.values()))["systems"]
+    title = {"annotate": "annotation", "train": "training"}[what]
+    lines = [
+        f"| {title}, words/s (ours in fp32 ÷ it) | {' | '.join(columns)} |",
+        "|---|" + "---|" * len(columns),
+    ]
+    for system in first:
+        cells = []
+        for part in columns.values():
+            row, ours = part["systems"][system], part["systems"]["bioclin fp32"]
+            ratio = row["median_seconds"] / ours["median_seconds"]
+            cells.append(f"{row['words_per_second']:,} ({ratio:.2f})")
+        lines.append(f"| {SYSTEMS[what].get(system, system)} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def parity_table() -> str:
+    """RETURNS (str): Entities that a number format has in common with fp32."""
+    lines = [
+        "| compact encoder, test | entities in common with fp32 | F1 | F1 in fp32 |",
+        "|---|---|---|---|",
+    ]
+    for task, formats in load("parity")["tasks"].items():
+        fp32 = formats["fp32"]["test_f"]
+        for name, row in formats.items():
+            if name != "fp32":
+                cells = f"{row['share']:.2%} | {row['test_f']:.4f} | {fp32:.4f}"
+                lines.append(f"| {NAMES[task]}, {name} | {cells} |")
+    return "\n".join(lines)
+
+
+def memory_line() -> str:
+    ratios, memory = load("load")["ours_over_vanilla"], load("memory")
+    return (
+        f"`spacy.load` of a base-size pipeline takes {ratios['load_seconds']:.2f} of vanilla "
+        f"spacy-transformers' time and {ratios['load_peak_mb']:.2f} of its peak memory. Over "
+        f"{memory['notes']:,} notes the resident memory of `nlp.pipe` changes by "
+        f"{memory['change_percent']:+.1f} % after the first 1,000."
+    )
 
 
 def token_table() -> str:
@@ -93,7 +149,16 @@ def clean_clone_line() -> str:
 
 
 def results_section() -> str:
-    parts = [ner_table(), speed_table(), token_table(), sentence_table(), clean_clone_line()]
+    parts = [
+        ner_table(),
+        speed_table("annotate"),
+        speed_table("train"),
+        parity_table(),
+        memory_line(),
+        token_table(),
+        sentence_table(),
+        clean_clone_line(),
+    ]
     return "\n\n".join(parts)
 
 

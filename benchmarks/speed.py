@@ -65,16 +65,7 @@ def texts_of(notes: str, n_docs: int) -> list[str]:
 def trained_pipeline() -> Language:
     train_and_score("compact", "meddocan", "bioclin", 0)
     trained = WORK / "trials" / "compact-meddocan-bioclin-0" / "training" / "model-last"
-    # TODO remove
-    nlp = spacy.load(
-        trained,
-        config={
-            "components": {"transformer": {"model": {"stride": WINDOW, "max_batch_pieces": None}}}
-        },
-    )
-    if "cleaner" not in nlp.pipe_names:
-        nlp.add_pipe("doc_cleaner", name="cleaner", config={"silent": True})
-    return nlp
+    return spacy.load(trained)
 
 
 def base_pipeline(folder: Path, compact: Language, texts: list[str]) -> Language:
@@ -257,7 +248,10 @@ class Worker:
             stderr=log.open("w"),
             text=True,
         )
-        self.load_seconds = self._answer()["load_seconds"]
+
+    def wait(self) -> None:
+        """Return once it has loaded."""
+        self._answer()
 
     def _answer(self) -> dict[str, Any]:
         assert self.process.stdout is not None
@@ -293,6 +287,8 @@ def compare(
         for system in systems:
             log = folder / f"{mode}-{system.replace(' ', '-')}.log"
             workers[system] = Worker(mode, system, folder, log)
+        for worker in workers.values():
+            worker.wait()
             progress.advance(bar)
         for turn in range(warm_ups + rounds):
             for system, worker in workers.items():
@@ -358,7 +354,7 @@ def time_training(encoder: str, arguments: argparse.Namespace) -> dict[str, Any]
 def runnable(systems: Iterable[str]) -> list[str]:
     """RETURNS (list[str]): Those whose number format this machine's hardware computes."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    missing = set() if has_fast_bf16(device) else {"bf16"}
+    missing = set() if has_fast_bf16(device) else {"bf16", "autocast"}
     missing |= {"int8", "compiled", "onnxruntime"} if device.type == "cuda" else set()
     return [name for name in systems if not missing & set(name.split())]
 

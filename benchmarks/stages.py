@@ -1,6 +1,6 @@
 """Where a note's time goes: microseconds a word of each stage of annotation.
 
-    OMP_NUM_THREADS=1 python benchmarks/stages.py     # after benchmarks/speed.py has made its systems
+    OMP_NUM_THREADS=1 python benchmarks/stages.py     # in the environment of benchmarks/speed.py
 
 On one thread, so that the stages add up. Each figure is the best of some runs over the same notes.
 benchmarks/README.md keeps the figures before and after each change.
@@ -36,16 +36,15 @@ def best(function: Callable[[], Any]) -> float:
 
 
 def packed_batches(nlp: spacy.Language, texts: list[str]) -> list[torch.Tensor]:
-    """RETURNS (list[Tensor]): All pieces in full windows, 16 at a time: what the encoder must do."""
+    """RETURNS (list[Tensor]): All pieces in full windows, 16 at a time: what must be done."""
     model = nlp.get_pipe("transformer").model
     pieces = split_into_pieces(model.tokenizer, texts)
     ids = torch.cat([torch.from_numpy(p.ids) for p in pieces])
     size = WINDOW - model.shim.module.special.n
     before, after, _ = model.shim.module.special
     rows = [torch.tensor([*before, *part, *after]) for part in ids.split(size)]
-    full = [torch.stack(rows[i : i + 16]) for i in range(0, len(rows) - 1, 16)]
-    full[-1] = torch.stack(rows[16 * (len(full) - 1) : -1])
-    return [*full, rows[-1][None]]
+    *full, rest = rows
+    return [*(torch.stack(full[i : i + 16]) for i in range(0, len(full), 16)), rest[None]]
 
 
 def measure(encoder: str, n_docs: int) -> dict[str, float]:

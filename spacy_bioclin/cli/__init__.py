@@ -19,7 +19,10 @@ app = typer.Typer(
 )
 
 # Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
-COMMANDS = ("convert", "init_encoder", "evaluate", "annotate", "package", "check_package", "info")
+COMMANDS = (
+    *("convert", "init_encoder", "train", "evaluate", "annotate"),
+    *("package", "check_package", "info"),
+)
 
 
 def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
@@ -38,7 +41,10 @@ def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
 
 for _name in COMMANDS:
     _module = importlib.import_module(f".{_name}", __name__)
-    app.command(_name.replace("_", "-"))(without_traceback(_module.main))
+    _command = app.command(
+        _name.replace("_", "-"), context_settings=getattr(_module, "CONTEXT", None)
+    )
+    _command(without_traceback(_module.main))
 
 
 if __name__ == "__main__":

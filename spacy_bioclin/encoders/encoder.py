@@ -27,6 +27,9 @@ from .pieces import (
 from .shim import TorchShim
 from .windows import IntArray, Windows, concat_windows, cut_windows
 
+# No place where a text may be cut: one that fits a window needs none.
+NOWHERE = np.zeros(0, dtype=np.int64)
+
 
 class EncoderBatch(FullTransformerBatch):
     """What the encoder gives for a batch of Docs, in spacy-transformers' form.
@@ -172,20 +175,18 @@ def forward(
         pieces if len(pieces.ids) else _placeholder(model.tokenizer)
         for pieces in split_into_pieces(model.tokenizer, [doc.text for doc in docs])
     ]
+    size, overlap = model.attrs["size"], model.attrs["overlap"]
     alignments, windows = [], []
     for doc, pieces in zip(docs, all_pieces, strict=True):
         token_start, token_end, sentence_start = _token_offsets(doc)
         alignment = align_tokens(token_start, token_end, pieces)
-        boundaries = token_boundaries(alignment)
         alignments.append(alignment)
+        boundaries = sentences = NOWHERE
+        if len(pieces.ids) > size:
+            boundaries = token_boundaries(alignment)
+            sentences = np.intersect1d(alignment.first[sentence_start], boundaries)
         windows.append(
-            cut_windows(
-                len(pieces.ids),
-                np.intersect1d(alignment.first[sentence_start], boundaries),
-                boundaries,
-                size=model.attrs["size"],
-                overlap=model.attrs["overlap"],
-            )
+            cut_windows(len(pieces.ids), sentences, boundaries, size=size, overlap=overlap)
         )
     lengths = [len(pieces.ids) for pieces in all_pieces]
     ids = np.concatenate([pieces.ids for pieces in all_pieces])

@@ -25,6 +25,10 @@ MIN_PADDING = 256
 # Pieces in a batch, padding included: on a CPU what its caches like, on a GPU what keeps it busy.
 CPU_BATCH_PIECES = 2048
 GPU_BATCH_PIECES = 65_536
+# Batches that a thread should get, so that none waits long for the last one; but none is made
+# smaller than this for it.
+BATCHES_PER_THREAD = 4
+LEAST_BATCH_PIECES = 512
 # Batches are halved down to about one window.
 MIN_BATCH_PIECES = 128
 
@@ -143,7 +147,11 @@ class WindowedEncoder(nn.Module):
         return self.max_batch_pieces or default
 
     def _encode(self, ids: IntArray, windows: Windows) -> torch.Tensor:
-        groups = list(batch_windows(windows, max_batch_pieces=self._budget()))
+        budget = self._budget()
+        if self._side_by_side():
+            share = len(ids) // (BATCHES_PER_THREAD * torch.get_num_threads())
+            budget = min(budget, max(share, LEAST_BATCH_PIECES))
+        groups = list(batch_windows(windows, max_batch_pieces=budget))
         padded = [self._pad(ids, windows.start[group], windows.end[group]) for group in groups]
         width = self.transformer.config.hidden_size
         vectors = torch.zeros((len(ids), width), device=self.device)
@@ -154,12 +162,15 @@ class WindowedEncoder(nn.Module):
             vectors.index_copy_(0, _tensor(where, hidden.device), cores)
         return vectors
 
+    def _side_by_side(self) -> bool:
+        return self.device.type == "cpu" and not torch.is_grad_enabled()
+
     def _run_all(self, padded: list[tuple[IntArray, IntArray]]) -> Iterator[torch.Tensor]:
         """YIELDS (Tensor): `_run` of each batch. On a CPU, batches that need no gradients run side
         by side, each on its share of the threads: cores that need not wait for each other after
         every operation do more."""
         workers = min(torch.get_num_threads(), len(padded))
-        if self.device.type != "cpu" or torch.is_grad_enabled() or workers < 2:
+        if workers < 2 or not self._side_by_side():
             yield from itertools.starmap(self._run, padded)
             return
         threads = torch.get_num_threads() // workers

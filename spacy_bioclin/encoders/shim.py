@@ -53,6 +53,7 @@ class TorchShim(Shim):
         self._build = build
         self._optimizer: torch.optim.AdamW | None = None
         self._scaler: torch.amp.GradScaler | None = None
+        self._restored: dict[str, Any] = {}
         self._twin: tuple[torch.dtype, nn.Module] | None = None
         self.precision = precision
         self.lr_scale = lr_scale
@@ -77,6 +78,7 @@ class TorchShim(Shim):
         self.cfg = cfg
         self._model = module.to(get_torch_default_device()).eval()
         self._optimizer = self._scaler = self._twin = None
+        self._restored = {}
         self._borrowed = False
 
     def __call__(self, inputs: Any, is_train: bool) -> tuple[Any, Callable[[Any], None]]:
@@ -115,6 +117,8 @@ class TorchShim(Shim):
             # Gradients of fp16 activations would vanish without a factor (Micikevicius et al. 2018)
             enabled = dtype == torch.float16
             scaler = torch.amp.GradScaler(self.device.type, init_scale=2.0**12, enabled=enabled)
+            if self._restored.get("scaler"):
+                scaler.load_state_dict(self._restored["scaler"])
             self._scaler = scaler
 
         def run() -> tuple[torch.Tensor, ...]:
@@ -122,6 +126,8 @@ class TorchShim(Shim):
                 return _as_tuple(self.module(*inputs))
 
         random_state = torch.get_rng_state()
+        on_gpu = self.device.type == "cuda"
+        gpu_random_state = torch.cuda.get_rng_state(self.device) if on_gpu else None
         outputs = run()
         self._awaits_backprop = True
 
@@ -131,6 +137,8 @@ class TorchShim(Shim):
                 try:
                     if attempt:
                         torch.set_rng_state(random_state)
+                        if gpu_random_state is not None:
+                            torch.cuda.set_rng_state(gpu_random_state, self.device)
                     self._add_gradients(run() if attempt else outputs, scaled)
                     break
                 except RuntimeError as error:
@@ -186,6 +194,19 @@ class TorchShim(Shim):
         self._scaler.update()
         adamw.zero_grad(set_to_none=True)
 
+    def get_training_state(self) -> dict[str, Any]:
+        """RETURNS (dict): Moments of AdamW and the scale of fp16, beside the weights all that the
+        next step depends on."""
+        return {
+            "optimizer": self._optimizer and self._optimizer.state_dict(),
+            "scaler": self._scaler and self._scaler.state_dict(),
+        }
+
+    def set_training_state(self, state: dict[str, Any]) -> None:
+        """Undo `get_training_state`, in a shim with the same weights."""
+        self._restored = state
+        self._optimizer = self._scaler = None
+
     def _adamw(self, optimizer: Optimizer) -> torch.optim.AdamW:
         if self._optimizer is None:
             weights = [p for p in self.module.parameters() if p.requires_grad]
@@ -201,6 +222,8 @@ class TorchShim(Shim):
                 eps=float(optimizer.eps),
                 fused=True,
             )
+            if self._restored.get("optimizer"):
+                self._optimizer.load_state_dict(self._restored["optimizer"])
         return self._optimizer
 
     def _own_weights(self) -> None:

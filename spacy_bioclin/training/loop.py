@@ -1,0 +1,127 @@
+"""`spacy train` that survives a kill."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from spacy.language import Language
+from spacy.schemas import ConfigSchemaTraining
+from spacy.training import Example
+from spacy.training.loop import (
+    create_before_to_disk_callback,
+    create_evaluation_callback,
+    create_train_batches,
+    train_while_improving,
+    update_meta,
+)
+from spacy.util import registry, resolve_dot_names
+from thinc.api import fix_random_seed, set_gpu_allocator
+
+from .state import Evaluation, Progress, load_state, save_state, set_generators
+
+BEST, LAST = "model-best", "model-last"
+Batches = Iterable[tuple[int, list[Example]]]
+
+
+def train(
+    nlp: Language,
+    output: Path,
+    *,
+    resume: bool = False,
+    use_gpu: int = -1,
+    stdout: IO[str] = sys.stdout,
+    stderr: IO[str] = sys.stderr,
+) -> None:
+    """Train a pipeline by the [training] section of its config, with spaCy's own loop.
+
+    At every evaluation the state of training is written to `output/state`: weights, the moments of
+    AdamW, counters, random generators. A resumed run has the same updates, with the same result,
+    as one that was never stopped.
+
+    nlp (Language): The initialized pipeline; with `resume`, initialized from the same config.
+    output (Path): Gets model-last, model-best and state.
+    resume (bool): Go on from `output/state`.
+    use_gpu (int): Which GPU; -1 for the CPU.
+    stdout, stderr (IO[str]): Where the logger writes.
+    """
+    config = nlp.config.interpolate()
+    if config["training"]["seed"] is not None:
+        fix_random_seed(config["training"]["seed"])
+    if use_gpu >= 0 and config["training"]["gpu_allocator"]:
+        set_gpu_allocator(config["training"]["gpu_allocator"])
+    output.mkdir(parents=True, exist_ok=True)
+    settings = registry.resolve(config["training"], schema=ConfigSchemaTraining)
+    corpora = [settings["train_corpus"], settings["dev_corpus"]]
+    train_corpus, dev_corpus = resolve_dot_names(config, corpora)
+    optimizer = settings["optimizer"]
+    batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
+    evaluate = create_evaluation_callback(nlp, dev_corpus, settings["score_weights"])
+    done = Progress(0, [])
+    frozen = settings["frozen_components"]
+    with nlp.select_pipes(disable=frozen):
+        log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
+    evaluations: list[Evaluation] = []
+    if resume:
+        done, generators = load_state(nlp, optimizer, output)
+        batches = _follow(batches, done.steps, generators)
+    else:
+        for name in (BEST, LAST):
+            shutil.rmtree(output / name, ignore_errors=True)
+    steps = train_while_improving(
+        nlp,
+        optimizer,
+        batches,
+        _recall(evaluate, done.evaluations, evaluations),
+        dropout=settings["dropout"],
+        accumulate_gradient=settings["accumulate_gradient"],
+        patience=settings["patience"],
+        max_steps=settings["max_steps"],
+        eval_frequency=settings["eval_frequency"],
+        exclude=frozen,
+        annotating_components=settings["annotating_components"],
+        before_update=settings["before_update"],
+    )
+    before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
+    try:
+        for _, info, is_best in steps:
+            if info["step"] < done.steps:
+                continue  # done by the run before
+            if is_best is not None:
+                with nlp.select_pipes(disable=frozen):
+                    update_meta(settings, nlp, info)
+                with nlp.use_params(optimizer.averages):
+                    before_to_disk(nlp).to_disk(output / LAST)
+                if is_best:
+                    shutil.rmtree(output / BEST, ignore_errors=True)
+                    shutil.copytree(output / LAST, output / BEST)
+                progress = Progress(info["step"] + 1, evaluations)
+                save_state(nlp, optimizer, progress, output)
+            log_step(info if is_best is not None else None)
+    finally:
+        finalize_logger()
+    with nlp.use_params(optimizer.averages):
+        before_to_disk(nlp).to_disk(output / LAST)
+
+
+def _follow(batches: Batches, done: int, generators: dict[str, Any]) -> Batches:
+    """Draw again the batches that were trained on, so that shuffling, epochs and schedules are as
+    they were, and hand them on empty; with the first new one the generators are set."""
+    for step, (epoch, batch) in enumerate(batches):
+        if step == done:
+            set_generators(generators)
+        yield epoch, batch if step >= done else []
+
+
+def _recall(
+    evaluate: Callable[[], Evaluation], known: list[Evaluation], log: list[Evaluation]
+) -> Callable[[], Evaluation]:
+    """RETURNS (Callable): `evaluate`, that gives what is known first, and keeps a log."""
+
+    def recall() -> Evaluation:
+        result = known[len(log)] if len(log) < len(known) else evaluate()
+        log.append(result)
+        return result
+
+    return recall

@@ -1,0 +1,134 @@
+"""A run that was killed and goes on gives the weights of one that was not."""
+
+import io
+from pathlib import Path
+
+import pytest
+import spacy
+import torch
+from spacy.tokens import DocBin, Span
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config
+from typer.testing import CliRunner
+
+from spacy_bioclin.cli import app
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.training.loop import BEST, LAST, train
+from spacy_bioclin.training.state import STATE
+
+ROOT = Path(__file__).parents[2]
+NOTES = ["Paciente con neumonía.", "Sufre tos y fiebre.", "Sin fiebre ni disnea.", "Refiere tos."]
+WORDS = {"neumonía", "tos", "fiebre", "disnea"}
+STEPS, EVERY = 9, 3
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory, tiny_encoder):
+    """Overrides of a config; dropout and shuffling make the order of random draws matter."""
+    nlp = spacy.blank("es")
+    docs = []
+    for note in NOTES:
+        doc = nlp(note)
+        signs = [Span(doc, t.i, t.i + 1, label="SIGN") for t in doc if t.text in WORDS]
+        doc.set_ents(signs, default="outside")
+        docs.append(doc)
+    corpus = tmp_path_factory.mktemp("corpus") / "notes.spacy"
+    DocBin(docs=docs).to_disk(corpus)
+    return {
+        "paths.train": str(corpus),
+        "paths.dev": str(corpus),
+        "paths.encoder": str(tiny_encoder),
+        "nlp.lang": "es",
+        "components.transformer.model.window": 32,
+        "components.transformer.model.stride": 32,
+        "training.max_steps": STEPS,
+        "training.eval_frequency": EVERY,
+        "training.batcher.size": 8,
+        "training.logger.progress_bar": None,
+    }
+
+
+class Killed(BaseException):
+    pass
+
+
+def run(settings, output, *, config="ner.cfg", resume=False, kill_at=None):
+    nlp = init_nlp(load_config(ROOT / "configs" / config, settings, interpolate=True))
+    if kill_at is not None:
+
+        @spacy.registry.callbacks("tests.kill.v1")
+        def make_kill():
+            def kill(nlp, state):
+                if state["step"] == kill_at:
+                    raise Killed
+
+            return kill
+
+        nlp.config["training"]["before_update"] = {"@callbacks": "tests.kill.v1"}
+    out = io.StringIO()
+    try:
+        train(nlp, output, resume=resume, stdout=out, stderr=out)
+    except Killed:
+        assert kill_at is not None
+    return out.getvalue()
+
+
+def weights(folder):
+    nlp = spacy.load(folder)
+    found = {}
+    for pipe in ("transformer", "ner"):
+        for i, node in enumerate(nlp.get_pipe(pipe).model.walk()):
+            for shim in node.shims:
+                for name, tensor in shim.module.state_dict().items():
+                    found[f"{pipe}.{i}.{name}"] = tensor
+            for name in node.param_names:
+                found[f"{pipe}.{i}.{name}"] = torch.from_numpy(node.get_param(name).copy())
+    return found
+
+
+@pytest.mark.parametrize("config", ["ner.cfg", "ner-lexical.cfg"])
+@pytest.mark.parametrize("kill_at", [4, 6])
+def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, config, kill_at):
+    whole = run(settings, tmp_path / "whole", config=config)
+    run(settings, tmp_path / "killed", config=config, kill_at=kill_at)
+    rest = run(settings, tmp_path / "killed", config=config, resume=True)
+    for name in (BEST, LAST):
+        expected, got = weights(tmp_path / "whole" / name), weights(tmp_path / "killed" / name)
+        assert expected.keys() == got.keys()
+        for key, tensor in expected.items():
+            assert torch.equal(tensor, got[key]), (name, key)
+    rows = [line for line in whole.splitlines() if line.split() and line.split()[0].isdigit()]
+    again = [line for line in rest.splitlines() if line.split() and line.split()[0].isdigit()]
+    assert again and again == rows[-len(again) :]  # epochs, steps, losses and scores
+    assert len(again) < len(rows)
+
+
+def test_a_finished_run_stays_as_it_is(tmp_path, settings):
+    run(settings, tmp_path)
+    before = weights(tmp_path / LAST)
+    run(settings, tmp_path, resume=True)
+    after = weights(tmp_path / LAST)
+    assert all(torch.equal(tensor, after[key]) for key, tensor in before.items())
+
+
+def test_nothing_to_resume_is_an_error(tmp_path, settings):
+    with pytest.raises(BioclinError, match="nothing to resume"):
+        run(settings, tmp_path, resume=True)
+
+
+def test_state_survives_a_kill_between_its_two_renames(tmp_path, settings):
+    run(settings, tmp_path)
+    (tmp_path / STATE).rename(tmp_path / f".{STATE}.old")
+    run(settings, tmp_path, resume=True)
+
+
+def test_command(tmp_path, settings):
+    options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
+    options[options.index("None")] = "null"
+    config = str(ROOT / "configs" / "ner.cfg")
+    done = CliRunner().invoke(app, ["train", config, "-o", str(tmp_path), *options])
+    assert done.exit_code == 0, done.output
+    assert spacy.load(tmp_path / LAST).pipe_names[-1] == "cleaner"
+    wrong = CliRunner().invoke(app, ["train", "no.cfg", "-o", str(tmp_path)])
+    assert wrong.exit_code == 1
+    assert "no such file" in wrong.output
