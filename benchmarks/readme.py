@@ -81,6 +81,9 @@ def speed_table(what: str) -> str:
     for system in first:
         cells = []
         for part in columns.values():
+            if system not in part["systems"]:
+                cells.append("–")
+                continue
             row, ours = part["systems"][system], part["systems"]["bioclin fp32"]
             ratio = row["median_seconds"] / ours["median_seconds"]
             cells.append(f"{row['words_per_second']:,} ({ratio:.2f})")
