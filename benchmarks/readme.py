@@ -1,6 +1,6 @@
 """Write the figures of benchmarks/results/*.json into README.md, between its two markers.
 
-python benchmarks/readme.py            # tests/test_readme.py fails where this was forgotten
+    python benchmarks/readme.py            # tests/test_readme.py fails where this was forgotten
 """
 
 import json

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from load import status_mb
 
 WINDOW = 256
 # Overlap of windows where a peer needs one to lose no text.
@@ -228,12 +229,6 @@ def gpu_utilisation() -> Iterator[list[int]]:
         thread.join()
 
 
-def peak_mb() -> int:
-    """RETURNS (int): Largest resident size of this process. (getrusage counts the parent's too.)"""
-    status = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
-
-
 def serve(make_run: Callable[[], Callable[[], dict[str, Any]]]) -> None:
     """Load, then time one round for each line on stdin; answers are JSON lines on stdout."""
     answers = os.fdopen(os.dup(1), "w")
@@ -250,7 +245,7 @@ def serve(make_run: Callable[[], Callable[[], dict[str, Any]]]) -> None:
             with gpu_utilisation() as used:
                 answer = run()
             answer.setdefault("seconds", time.perf_counter() - started)
-            answer["peak_mb"] = peak_mb()
+            answer["peak_mb"] = int(status_mb("VmHWM"))  # getrusage counts the parent's too
             if used:
                 answer["gpu_utilisation_percent"] = round(statistics.mean(used), 1)
                 answer["peak_gpu_mb"] = torch.cuda.max_memory_allocated() // 2**20

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app, machine
 from spacy_bioclin.cli.info import find_advice
+from spacy_bioclin.cli.loading import load_pipeline
+from spacy_bioclin.errors import BioclinError
 
 # A CPU with everything that this package uses, and all of it used.
 INFO = {
@@ -238,3 +240,9 @@ def test_gpus_that_torch_uses(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
     assert machine.find_gpus() == [USABLE]
     assert "GPU H100: 80.0 GiB, compute capability 9.0" in " ".join(run().stdout.split())
+
+
+def test_precision_for_a_pipeline_without_an_encoder_is_an_error(tmp_path):
+    spacy.blank("es").to_disk(tmp_path)
+    with pytest.raises(BioclinError, match="--precision fp32"):
+        load_pipeline(str(tmp_path), precision="fp32")

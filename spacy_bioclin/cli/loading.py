@@ -56,8 +56,14 @@ def load_pipeline(name: str, *, gpu_id: int = -1, precision: str | None = None) 
         from ..encoders.precision import choose_precision
 
         choose_precision(precision, device)
-        for _, component in nlp.components:
-            if isinstance(model := getattr(component, "model", None), EncoderModel):
-                model.shim.precision = precision
+        models = [getattr(component, "model", None) for _, component in nlp.components]
+        encoders = [model for model in models if isinstance(model, EncoderModel)]
+        if not encoders:
+            raise BioclinError(
+                f"--precision {precision}: {name} has no spacy-bioclin.Encoder.v1 to set it for; "
+                "leave --precision out"
+            )
+        for model in encoders:
+            model.shim.precision = precision
     nlp.max_length = 2**31  # spaCy's limit is for its parser; notes are cut into windows instead
     return nlp

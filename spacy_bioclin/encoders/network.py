@@ -127,7 +127,7 @@ class WindowedEncoder(nn.Module):
             self.recompute = True
             logger.warning(
                 "Out of memory: activations are computed again for the backward pass from now on, "
-                "which takes about a third longer. Less memory: a smaller [training.batcher] size"
+                "which takes longer. A smaller [training.batcher] size needs less memory"
             )
             return True
         budget = self._budget() // 2

@@ -117,8 +117,8 @@ class TorchShim(Shim):
             # Gradients of fp16 activations would vanish without a factor (Micikevicius et al. 2018)
             enabled = dtype == torch.float16
             scaler = torch.amp.GradScaler(self.device.type, init_scale=2.0**12, enabled=enabled)
-            if self._restored.get("scaler"):
-                scaler.load_state_dict(self._restored["scaler"])
+            if state := self._restored.pop("scaler", None):
+                scaler.load_state_dict(state)
             self._scaler = scaler
 
         def run() -> tuple[torch.Tensor, ...]:
@@ -204,7 +204,7 @@ class TorchShim(Shim):
 
     def set_training_state(self, state: dict[str, Any]) -> None:
         """Undo `get_training_state`, in a shim with the same weights."""
-        self._restored = state
+        self._restored = dict(state)  # until the first update; no second copy stays
         self._optimizer = self._scaler = None
 
     def _adamw(self, optimizer: Optimizer) -> torch.optim.AdamW:
@@ -222,8 +222,8 @@ class TorchShim(Shim):
                 eps=float(optimizer.eps),
                 fused=True,
             )
-            if self._restored.get("optimizer"):
-                self._optimizer.load_state_dict(self._restored["optimizer"])
+            if state := self._restored.pop("optimizer", None):
+                self._optimizer.load_state_dict(state)
         return self._optimizer
 
     def _own_weights(self) -> None:
