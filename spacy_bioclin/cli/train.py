@@ -1,5 +1,6 @@
 """`bioclin train`: `spacy train` that goes on after a kill."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -39,5 +40,5 @@ def main(
     with show_validation_error(config):
         settings = load_config(config, overrides=overrides, interpolate=False)
         nlp = init_nlp(settings, use_gpu=gpu_id)
-    train(nlp, output, resume=resume, use_gpu=gpu_id)
+    train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
     typer.echo(f"The pipeline is in {output / LAST}")

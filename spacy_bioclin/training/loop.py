@@ -1,7 +1,6 @@
 """`spacy train` that survives a kill."""
 
 import shutil
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -31,8 +30,8 @@ def train(
     *,
     resume: bool = False,
     use_gpu: int = -1,
-    stdout: IO[str] = sys.stdout,
-    stderr: IO[str] = sys.stderr,
+    stdout: IO[str],
+    stderr: IO[str],
 ) -> None:
     """Train a pipeline by the [training] section of its config, with spaCy's own loop.
 
