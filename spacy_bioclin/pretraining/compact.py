@@ -7,54 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModel
 
 from ..errors import BioclinError
+from .vocabulary import MAX_PIECES, learn_vocabulary
 
-SPECIAL = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}
-MAX_PIECES = 512
 HEAD_WIDTH = 64
-
-
-def learn_vocabulary(texts: Iterable[str], *, size: int) -> PreTrainedTokenizerFast:
-    """Learn a byte-level BPE vocabulary (Radford et al. 2019): it keeps case and accents, no
-    character is unknown to it, and equal texts give equal pieces (the library's WordPiece trainer
-    breaks ties by chance).
-
-    texts (Iterable[str]): What to learn from.
-    size (int): Largest number of pieces, special ones included.
-    RETURNS (PreTrainedTokenizerFast): Puts <s> and </s> around a text.
-    RAISES (BioclinError): If the texts hold no word, or the size does not hold the 256 bytes.
-    """
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    smallest = len(alphabet) + len(SPECIAL)
-    if size <= smallest:
-        raise BioclinError(f"vocab_size = {size}: it must be more than {smallest}")
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.train_from_iterator(
-        texts,
-        trainers.BpeTrainer(
-            vocab_size=size,
-            min_frequency=2,
-            special_tokens=list(SPECIAL.values()),
-            initial_alphabet=alphabet,
-            show_progress=False,
-        ),
-    )
-    if tokenizer.get_vocab_size() <= smallest:
-        raise BioclinError("The texts hold no words to learn a vocabulary from")
-    pair = [(SPECIAL[name], tokenizer.token_to_id(SPECIAL[name])) for name in ("eos", "bos")]
-    tokenizer.post_processor = processors.RobertaProcessing(*pair, add_prefix_space=False)
-    names = {"pad_token": "pad", "unk_token": "unk", "mask_token": "mask"}
-    names |= {"cls_token": "bos", "bos_token": "bos", "sep_token": "eos", "eos_token": "eos"}
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=MAX_PIECES,
-        **{key: SPECIAL[name] for key, name in names.items()},
-    )
 
 
 def build_compact_encoder(
@@ -75,7 +33,7 @@ def build_compact_encoder(
             f"layers = {layers}, width = {width}: at least one layer, and a width that is a "
             f"multiple of {HEAD_WIDTH}"
         )
-    tokenizer = learn_vocabulary(texts, size=vocab_size)
+    tokenizer = learn_vocabulary(texts, size=vocab_size, kind="bpe")
     config = AutoConfig.for_model(
         "roberta-prelayernorm",
         vocab_size=len(tokenizer),

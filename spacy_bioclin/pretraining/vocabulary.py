@@ -1,0 +1,245 @@
+"""Vocabularies: learn one from texts, give each language its share, count pieces per word."""
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import PreTrainedTokenizerFast
+
+from ..errors import BioclinError
+
+KINDS = ("bpe", "wordpiece", "unigram")
+ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}
+BERT = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[CLS]", "eos": "[SEP]", "mask": "[MASK]"}
+BYTES = [f"<0x{i:02X}>" for i in range(256)]
+MAX_PIECES = 512
+# Characters that get a WordPiece of their own; a word with any other is unknown.
+MAX_CHARACTERS = 1000
+# Longest unigram piece, in characters: the trainer's own default.
+MAX_LENGTH = 16
+BATCH = 1000
+
+
+def learn_vocabulary(texts: Iterable[str], *, size: int, kind: str) -> PreTrainedTokenizerFast:
+    """Learn a vocabulary. All kinds keep case and accents, and offsets are those of the text.
+
+    bpe is byte-level (Radford et al. 2019): no character is unknown to it. wordpiece is BERT's
+    (Devlin et al. 2019): blanks and punctuation cut words, and a word with a character that was
+    never seen is unknown. unigram (Kudo 2018) takes unseen characters to bytes.
+
+    Equal texts give equal pieces. With unigram that rests on rounding: the library's trainer adds
+    up in an order left to chance, so that scores differ in their last digits.
+
+    texts (Iterable[str]): What to learn from.
+    size (int): Largest number of pieces, special ones included.
+    kind (str): "bpe", "wordpiece" or "unigram".
+    RETURNS (PreTrainedTokenizerFast): Puts <s> and </s> ([CLS] and [SEP] with wordpiece) around a
+        text.
+    RAISES (BioclinError): If the kind is none of these, the texts hold no word, or the size does
+        not hold the special pieces and the alphabet.
+    """
+    if kind not in KINDS:
+        raise BioclinError(f"kind = {kind!r}: it must be one of {', '.join(KINDS)}")
+    learn = {"bpe": _learn_bpe, "wordpiece": _learn_wordpiece, "unigram": _learn_unigram}[kind]
+    special = BERT if kind == "wordpiece" else ROBERTA
+    tokenizer = learn(texts, size)
+    # As in RoBERTa, the mask takes the blank before it, which would be a piece of its own.
+    mask = AddedToken(special["mask"], lstrip=kind != "wordpiece", special=True, normalized=False)
+    tokenizer.add_special_tokens([*list(special.values())[:-1], mask])
+    pair = [(special[name], tokenizer.token_to_id(special[name])) for name in ("eos", "bos")]
+    if kind == "wordpiece":
+        tokenizer.post_processor = processors.BertProcessing(*pair)
+    else:
+        tokenizer.post_processor = processors.RobertaProcessing(*pair, add_prefix_space=False)
+    names = {"pad_token": "pad", "unk_token": "unk", "cls_token": "bos", "sep_token": "eos"}
+    if kind != "wordpiece":
+        names |= {"bos_token": "bos", "eos_token": "eos"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=MAX_PIECES,
+        mask_token=mask,
+        **{key: special[name] for key, name in names.items()},
+    )
+
+
+def _learn_bpe(texts: Iterable[str], size: int) -> Tokenizer:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    _check_size(size, len(alphabet) + len(ROBERTA))
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=2,
+        special_tokens=list(ROBERTA.values()),
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    _check_learnt(tokenizer.get_vocab_size() - len(alphabet) - len(ROBERTA))
+    return tokenizer
+
+
+def _learn_wordpiece(texts: Iterable[str], size: int) -> Tokenizer:
+    """The library's WordPiece trainer is its BPE trainer with a prefix, and numbers the pieces of
+    one character by chance, which breaks ties. Here they are given to the latter in order."""
+    texts = list(texts)
+    tokenizer = Tokenizer(models.BPE(continuing_subword_prefix="##"))
+    tokenizer.normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    alphabet = _find_characters(texts, tokenizer)
+    _check_size(size, len(alphabet) + len(BERT))
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=2,
+        special_tokens=[*BERT.values(), *alphabet],
+        initial_alphabet=[piece for piece in alphabet if len(piece) == 1],
+        limit_alphabet=sum(len(piece) == 1 for piece in alphabet),
+        continuing_subword_prefix="##",
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    vocabulary = tokenizer.get_vocab(with_added_tokens=False)
+    _check_learnt(len(vocabulary) - len(alphabet) - len(BERT))
+    # Anew, as the trainer took the whole alphabet for special pieces.
+    learnt = Tokenizer(models.WordPiece(vocabulary, unk_token=BERT["unk"]))
+    learnt.normalizer, learnt.pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
+    learnt.decoder = decoders.WordPiece(prefix="##")
+    return learnt
+
+
+def _find_characters(texts: Iterable[str], tokenizer: Tokenizer) -> list[str]:
+    """RETURNS (list[str]): The commonest characters as pieces ("a", "##a"), sorted."""
+    words = Counter(itertools.chain.from_iterable(text.split() for text in texts))
+    counts: Counter[str] = Counter()
+    inside: set[str] = set()
+    for word, n in words.items():
+        normalized = tokenizer.normalizer.normalize_str(word)
+        for part, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized):
+            for character in part:
+                counts[character] += n
+            inside.update(part[1:])
+    kept = sorted(counts, key=lambda character: (-counts[character], character))[:MAX_CHARACTERS]
+    return [*sorted(kept), *sorted(f"##{character}" for character in kept if character in inside)]
+
+
+def _learn_unigram(texts: Iterable[str], size: int) -> Tokenizer:
+    """As SentencePiece's: blanks are part of the word that follows, and 256 pieces stand for the
+    bytes of unseen characters."""
+    smallest = len(BYTES) + len(ROBERTA)
+    _check_size(size, smallest)
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
+    )
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size - len(BYTES),
+        special_tokens=list(ROBERTA.values()),
+        unk_token=ROBERTA["unk"],
+        max_piece_length=MAX_LENGTH,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    learnt = json.loads(tokenizer.to_str())["model"]["vocab"][len(ROBERTA) :]
+    _check_learnt(len(learnt))
+    rounded = [(piece, round(score, 6)) for piece, score in learnt]
+    scored = sorted(rounded, key=lambda pair: (-pair[1], pair[0]))
+    # What a text spells like a byte's piece must not be cut as one.
+    worst = 2 * scored[-1][1]
+    special = [(piece, 0.0) for piece in ROBERTA.values()]
+    vocabulary = [*special, *((piece, worst) for piece in BYTES), *scored]
+    unk = list(ROBERTA.values()).index(ROBERTA["unk"])
+    tokenizer.model = models.Unigram(vocabulary, unk_id=unk, byte_fallback=True)
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.ByteFallback(), decoders.Metaspace(prepend_scheme="always")]
+    )
+    return tokenizer
+
+
+def _check_size(size: int, smallest: int) -> None:
+    if size <= smallest:
+        raise BioclinError(f"vocab_size = {size}: it must be more than {smallest}")
+
+
+def _check_learnt(n_pieces: int) -> None:
+    if n_pieces < 1:
+        raise BioclinError("The texts hold no words to learn a vocabulary from")
+
+
+class PieceCount(NamedTuple):
+    """How a vocabulary cuts some texts.
+
+    per_word (float): Pieces per word between blanks, special pieces not counted.
+    unknown (float): Share of the pieces that are unknown.
+    """
+
+    per_word: float
+    unknown: float
+
+
+def pieces_per_word(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> PieceCount:
+    """RAISES (BioclinError): If the texts hold no word."""
+    n_words = n_pieces = n_unknown = 0
+    rest = iter(texts)
+    while batch := list(itertools.islice(rest, BATCH)):
+        n_words += sum(len(text.split()) for text in batch)
+        pieces = tokenizer(batch, add_special_tokens=False, verbose=False)["input_ids"]
+        n_pieces += sum(map(len, pieces))
+        n_unknown += sum(ids.count(tokenizer.unk_token_id) for ids in pieces)
+    if not n_words:
+        raise BioclinError("The texts hold no words to count the pieces of")
+    return PieceCount(n_pieces / n_words, n_unknown / max(n_pieces, 1))
+
+
+def find_languages(corpus: Path, split: str) -> dict[str, Path]:
+    """RETURNS (dict[str, Path]): The files LANGUAGE.SPLIT.txt of a cleaned corpus by language."""
+    suffix = f".{split}.txt"
+    return {path.name.removesuffix(suffix): path for path in sorted(corpus.glob(f"*{suffix}"))}
+
+
+def read_sentences(path: Path) -> Iterator[str]:
+    """YIELDS (str): The sentences of a file of a cleaned corpus, without the blank lines."""
+    with path.open(encoding="utf-8") as file:
+        yield from filter(None, (line.strip() for line in file))
+
+
+def read_in_shares(files: Mapping[str, Path], shares: Mapping[str, float]) -> Iterator[str]:
+    """Read the training text so that each language has its share of the words. All of it is read;
+    a language that falls short is read again from its start, as often as it takes.
+
+    files (Mapping[str, Path]): One sentence a line, by language.
+    shares (Mapping[str, float]): Weights by language; without any, all are equal.
+    YIELDS (str): Sentences, one language after the other.
+    RAISES (BioclinError): If the shares are not those of the languages, or a file holds no word.
+    """
+    shares = shares or dict.fromkeys(files, 1.0)
+    if set(shares) != set(files) or min(shares.values(), default=0) <= 0:
+        raise BioclinError(
+            f"shares = {dict(shares)}: the corpus needs one above 0 for each of its languages "
+            f"({', '.join(files)})"
+        )
+    words = {lang: sum(len(s.split()) for s in read_sentences(files[lang])) for lang in files}
+    if empty := [str(files[lang]) for lang, n in words.items() if not n]:
+        raise BioclinError(f"No words in {', '.join(empty)}")
+    whole = max(words[lang] / shares[lang] for lang in files)
+    for lang, path in files.items():
+        missing = round(whole * shares[lang])
+        while missing > 0:
+            for sentence in read_sentences(path):
+                yield sentence
+                missing -= len(sentence.split())
+                if missing <= 0:
+                    break
