@@ -40,8 +40,8 @@ def learn_vocabulary(texts: Iterable[str], *, size: int, kind: str) -> PreTraine
     (Devlin et al. 2019): blanks and punctuation cut words, and a word with a character that was
     never seen is unknown. unigram (Kudo 2018) takes unseen characters to bytes.
 
-    Equal texts give equal pieces. With unigram that rests on rounding: the library's trainer adds
-    up in an order left to chance, so that scores differ in their last digits.
+    Equal texts give equal pieces with bpe and wordpiece. With unigram the library's trainer leaves
+    the order and the scores of the rarest characters to chance, though hardly the set of pieces.
 
     texts (Iterable[str]): What to learn from.
     size (int): Largest number of pieces, special ones included.
@@ -122,18 +122,17 @@ def _learn_wordpiece(texts: Iterable[str], size: int) -> Tokenizer:
 
 
 def _find_characters(texts: Iterable[str], tokenizer: Tokenizer) -> list[str]:
-    """RETURNS (list[str]): The commonest characters as pieces ("a", "##a"), sorted."""
+    """RETURNS (list[str]): The commonest characters as pieces, sorted: each as "a", and as "##a"
+    unless it is cut off from what stands before it."""
+    normalize, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str
     words = Counter(itertools.chain.from_iterable(text.split() for text in texts))
     counts: Counter[str] = Counter()
-    inside: set[str] = set()
     for word, n in words.items():
-        normalized = tokenizer.normalizer.normalize_str(word)
-        for part, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized):
-            for character in part:
-                counts[character] += n
-            inside.update(part[1:])
+        for character in "".join(normalize(word).split()):
+            counts[character] += n
     kept = sorted(counts, key=lambda character: (-counts[character], character))[:MAX_CHARACTERS]
-    return [*sorted(kept), *sorted(f"##{character}" for character in kept if character in inside)]
+    joined = [character for character in kept if len(split(normalize(f"a{character}"))) == 1]
+    return [*sorted(kept), *sorted(f"##{character}" for character in joined)]
 
 
 def _learn_unigram(texts: Iterable[str], size: int) -> Tokenizer:
