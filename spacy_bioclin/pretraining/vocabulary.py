@@ -28,8 +28,6 @@ BYTES = [f"<0x{i:02X}>" for i in range(256)]
 MAX_PIECES = 512
 # Characters that get a WordPiece of their own; a word with any other is unknown.
 MAX_CHARACTERS = 1000
-# Longest unigram piece, in characters: the trainer's own default.
-MAX_LENGTH = 16
 BATCH = 1000
 
 
@@ -138,8 +136,9 @@ def _find_characters(texts: Iterable[str], tokenizer: Tokenizer) -> list[str]:
 def _learn_unigram(texts: Iterable[str], size: int) -> Tokenizer:
     """As SentencePiece's: blanks are part of the word that follows, and 256 pieces stand for the
     bytes of unseen characters."""
-    smallest = len(BYTES) + len(ROBERTA)
-    _check_size(size, smallest)
+    texts = list(texts)
+    characters = set(itertools.chain.from_iterable(texts))  # the trainer keeps them all
+    _check_size(size, len(BYTES) + len(ROBERTA) + len(characters))
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
@@ -148,7 +147,6 @@ def _learn_unigram(texts: Iterable[str], size: int) -> Tokenizer:
         vocab_size=size - len(BYTES),
         special_tokens=list(ROBERTA.values()),
         unk_token=ROBERTA["unk"],
-        max_piece_length=MAX_LENGTH,
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)

@@ -94,11 +94,16 @@ def test_equal_texts_give_equal_pieces(kind):
 
 @pytest.mark.parametrize(
     ("texts", "size", "word"),
-    [(["  ", ""], SIZE, "no words"), (TEXTS, 20, "vocab_size = 20")],
+    [(["  ", ""], SIZE, "no words"), (TEXTS, 50, "vocab_size = 50")],
 )
 def test_bad_input(kind, texts, size, word):
     with pytest.raises(BioclinError, match=word):
         learn_vocabulary(texts, size=size, kind=kind)
+
+
+def test_unigram_pieces_hold_the_alphabet():
+    with pytest.raises(BioclinError, match="vocab_size = 270"):
+        learn_vocabulary(TEXTS, size=270, kind="unigram")
 
 
 def test_unknown_kind():
