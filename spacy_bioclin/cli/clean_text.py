@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import BioclinError
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -34,7 +36,12 @@ def main(
         TimeRemainingColumn,
     )
 
-    from ..pretraining.cleaning import clean_texts
+    try:
+        from ..pretraining.cleaning import clean_texts
+    except ModuleNotFoundError as error:
+        raise BioclinError(
+            f"clean-text needs {error.name}: pip install 'spacy-bioclin[pretrain]'"
+        ) from None
 
     console = Console(stderr=True, highlight=False)
     columns = (
@@ -51,15 +58,18 @@ def main(
             rate = f"{n_docs / elapsed:,.0f}" if elapsed else "?"
             progress.update(bar, completed=share, docs=f"{n_docs:,}", rate=rate)
 
-        report = clean_texts(
-            paths,
-            out,
-            langs=tuple(dict.fromkeys(lang)),
-            held_out=held_out,
-            against=against or (),
-            workers=workers,
-            on_progress=show,
-        )
+        try:
+            report = clean_texts(
+                paths,
+                out,
+                langs=tuple(dict.fromkeys(lang)),
+                held_out=held_out,
+                against=against or (),
+                workers=workers,
+                on_progress=show,
+            )
+        except OSError as error:
+            raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
     console.print(_to_table(report))
 
 

@@ -15,24 +15,17 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy
-from datasketch import MinHash, MinHashLSH
 
+from ..about import __version__
 from ..errors import BioclinError
 from ..tokenization.rules import RULES
-from .documents import (
-    N_PERMUTATIONS,
-    CleanDocument,
-    Counts,
-    clean_document,
-    count,
-)
+from .documents import CleanDocument, Counts, clean_document, count
 from .files import find_files, open_binary
-from .overlap import bytes_hash, read_test_ngrams
+from .overlap import read_test_ngrams
+from .repeats import Repeats
+from .report import Report
 
 SPLITS = ("train", "held-out")
-MIN_JACCARD = 0.8  # of the word 5-grams of near duplicates
-LONG_SENTENCE = 10  # words; such a sentence is kept once
-MAX_DOCUMENTS = 20  # in which a shorter sentence is kept
 BATCH_BYTES = 200_000
 BATCHES_AHEAD = 4  # per worker; bounds the text in memory
 
@@ -51,107 +44,6 @@ class Batch(NamedTuple):
     source: str
     share: float
     texts: list[str]
-
-
-class Report:
-    """What became of documents, sentences and words, per file: read = kept + all that is dropped.
-
-    read (dict[str, Counts]): Per file.
-    kept (dict[str, dict[str, Counts]]): Per file, then per output ("es.train").
-    dropped (dict[str, dict[str, Counts]]): Per file, then per reason.
-    """
-
-    def __init__(self) -> None:
-        self.read: dict[str, Counts] = {}
-        self.kept: dict[str, dict[str, Counts]] = {}
-        self.dropped: dict[str, dict[str, Counts]] = {}
-
-    def add(self, counts: dict[str, dict[str, Counts]], source: str, key: str, n: Counts) -> None:
-        row = counts.setdefault(source, {})
-        row[key] = row.get(key, Counts()).plus(n)
-
-    def to_dict(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): Totals, then the counts of each file, ready for JSON."""
-        files = {
-            source: _row(read, self.kept.get(source, {}), self.dropped.get(source, {}))
-            for source, read in self.read.items()
-        }
-        read = _sum({"": read} for read in self.read.values()).get("", Counts())
-        return {
-            **_row(read, _sum(self.kept.values()), _sum(self.dropped.values())),
-            "files": files,
-        }
-
-
-def _row(read: Counts, kept: dict[str, Counts], dropped: dict[str, Counts]) -> dict[str, Any]:
-    return {
-        "read": read._asdict(),
-        "kept": {key: kept[key]._asdict() for key in sorted(kept)},
-        "dropped": {key: dropped[key]._asdict() for key in sorted(dropped)},
-    }
-
-
-def _sum(rows: Iterable[dict[str, Counts]]) -> dict[str, Counts]:
-    total: dict[str, Counts] = {}
-    for row in rows:
-        for key, n in row.items():
-            total[key] = total.get(key, Counts()).plus(n)
-    return total
-
-
-class Repeats:
-    """Remembers what was kept, as hashes, and finds what repeats it."""
-
-    def __init__(self) -> None:
-        self.documents: set[int] = set()
-        self.sentences: dict[int, int] = {}  # hash -> documents that have it
-        self.signatures: list[numpy.ndarray] = []
-        self.near = MinHashLSH(threshold=MIN_JACCARD, num_perm=N_PERMUTATIONS)
-        self.minhash = MinHash(num_perm=N_PERMUTATIONS)  # the index wants the values in one
-
-    def document_reason(self, document: CleanDocument) -> str:
-        """Remember a document. RETURNS (str): Why it is dropped as a repeat, or ""."""
-        if document.key in self.documents:
-            return "duplicate_document"
-        self.documents.add(document.key)
-        if not len(document.signature):
-            return ""
-        self.minhash.hashvalues = document.signature
-        for number in self.near.query(self.minhash):
-            # The index only proposes; of the hashes that decide, as many agree as Jaccard says.
-            if (self.signatures[number] == document.signature).mean() >= MIN_JACCARD:
-                return "near_duplicate"
-        self.near.insert(len(self.signatures), self.minhash)
-        self.signatures.append(document.signature)
-        return ""
-
-    def drop_sentences(self, sentences: list[str]) -> tuple[list[str], dict[str, Counts]]:
-        """Remember the sentences of a document that is kept.
-
-        sentences (list[str]): Its sentences.
-        RETURNS (tuple[list[str], dict[str, Counts]]): Those left, and what was dropped per reason:
-            "duplicate_sentence" for a long one that was there before, in this document or another;
-            "boilerplate" for a shorter one that `MAX_DOCUMENTS` documents have.
-        """
-        kept, dropped = [], dict[str, Counts]()
-        here: set[int] = set()
-        for sentence in sentences:
-            n_words = len(sentence.split())
-            key = bytes_hash(sentence.casefold().encode())
-            is_repeat = key in here
-            if not is_repeat:
-                here.add(key)
-                self.sentences[key] = self.sentences.get(key, 0) + 1
-            times = self.sentences[key]
-            if n_words >= LONG_SENTENCE and (is_repeat or times > 1):
-                reason = "duplicate_sentence"
-            elif times > MAX_DOCUMENTS:
-                reason = "boilerplate"
-            else:
-                kept.append(sentence)
-                continue
-            dropped[reason] = dropped.get(reason, Counts()).plus(Counts(0, 1, n_words))
-        return kept, dropped
 
 
 class Outputs:
@@ -221,26 +113,27 @@ def clean_texts(
     """
     _check_settings(langs, held_out, workers)
     files = find_files(paths, (".txt",))
+    for path in files.values():
+        if path.resolve().parent == out.resolve():
+            raise BioclinError(f"{path}: lies in the output folder; write to another folder")
     test = read_test_ngrams(against)
     report, repeats, n_docs = Report(), Repeats(), 0
     with Outputs(out) as outputs:
         for batch, documents in _clean_batches(read_batches(files), langs, test, workers):
             for document in documents:
-                report.read[batch.source] = report.read.get(batch.source, Counts()).plus(
-                    document.read
-                )
+                report.add_read(batch.source, document.read)
                 sentences, dropped = _drop_repeats(document, repeats)
                 for reason, n in dropped.items():
-                    report.add(report.dropped, batch.source, reason, n)
+                    report.add_dropped(batch.source, reason, n)
                 if sentences:
                     split = "held-out" if document.key < held_out * 2**64 else "train"
                     outputs.write(document.lang, split, sentences)
-                    name = f"{document.lang}.{split}"
-                    report.add(report.kept, batch.source, name, count(sentences))
+                    report.add_kept(batch.source, f"{document.lang}.{split}", count(sentences))
             n_docs += len(documents)
             if on_progress:
                 on_progress(batch.share, n_docs)
-        summary = {"languages": list(langs), "held_out": held_out, **report.to_dict()}
+        settings = {"languages": list(langs), "held_out": held_out, "test_ngrams": len(test)}
+        summary = {"version": __version__, **settings, **report.to_dict()}
         _check_left(summary, n_docs)
         outputs.finish(summary)
     return summary

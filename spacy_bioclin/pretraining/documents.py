@@ -192,7 +192,12 @@ def signature(words: numpy.ndarray) -> numpy.ndarray:
     shingles = ngram_hashes(words, SHINGLE) >> numpy.uint64(32)
     if not len(shingles):
         return shingles
-    minhash = MinHash(num_perm=N_PERMUTATIONS, hashfunc=int)
+    minhash = _empty_minhash().copy()
     for start in range(0, len(shingles), SHINGLE_BATCH):
         minhash.update_batch(shingles[start : start + SHINGLE_BATCH].tolist())
     return minhash.hashvalues
+
+
+@functools.cache
+def _empty_minhash() -> MinHash:
+    return MinHash(num_perm=N_PERMUTATIONS, hashfunc=int)  # its permutations take a millisecond

@@ -7,6 +7,7 @@ letters and digits in lower case, so that tokenised and plain copies of a text c
 import functools
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -29,7 +30,7 @@ COLUMN_LINES = 200
 def word_hashes(text: str) -> numpy.ndarray:
     """RETURNS (numpy.ndarray): 64-bit hashes of the words of a text, uint64 of shape (n_words,).
     They are the same on every machine and in every run."""
-    words = WORD.findall(text.casefold())
+    words = WORD.findall(unicodedata.normalize("NFC", text).casefold())
     return numpy.fromiter(map(_word_hash, words), dtype=numpy.uint64, count=len(words))
 
 
