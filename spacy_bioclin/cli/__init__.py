@@ -21,7 +21,7 @@ app = typer.Typer(
 # Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
 COMMANDS = (
     *("convert", "init_encoder", "train", "evaluate", "annotate"),
-    *("package", "check_package", "info"),
+    *("package", "check_package", "info", "clean_text"),
 )
 
 
