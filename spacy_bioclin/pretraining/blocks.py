@@ -1,0 +1,284 @@
+"""Cleaned text as blocks of pieces on disk, and the order in which they are learnt from.
+
+A block is what the encoder reads at once: whole sentences, one document after the other, so that
+nearly nothing of it is padding (FULL-SENTENCES of Liu et al. 2019, with document boundaries
+marked).
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+from transformers import PreTrainedTokenizerFast
+
+from ..errors import BioclinError
+
+SPLITS = ("train", "held-out")
+# Sentences that the tokenizer is given at once.
+CHUNK = 4096
+# Cleaned text has lost the line ends of the notes. This share of the sentences begins on a line of
+# its own, so that the encoder learns what a line end is.
+LINE_END_RATE = 0.3
+NO_LOSS = -100  # torch's label for a piece that is not predicted
+
+
+class Masking(NamedTuple):
+    """What is hidden from the model (Devlin et al. 2019).
+
+    rate (float): Share of the pieces to predict: 80 % of them are masked, 10 % replaced by any
+        piece, 10 % left alone.
+    whole_words (bool): Choose words instead of pieces, until the rate is reached.
+    seed (int): With the position in the training, it gives the same mask after a resume.
+    """
+
+    rate: float
+    whole_words: bool
+    seed: int
+
+
+class Vocabulary(NamedTuple):
+    """What masking has to know of a tokenizer.
+
+    mask_id (int): Of the mask piece.
+    pad_id (int): Of padding.
+    is_special (np.ndarray): (vocab_size,) bool, pieces that are never predicted.
+    starts_word (np.ndarray): (vocab_size,) bool, pieces that begin a word.
+    """
+
+    mask_id: int
+    pad_id: int
+    is_special: np.ndarray
+    starts_word: np.ndarray
+
+
+def describe_vocabulary(tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
+    """RETURNS (Vocabulary): Of a WordPiece ("##" continues a word), byte-level BPE ("Ġ" begins one)
+    or Unigram ("▁" begins one) tokenizer.
+    RAISES (BioclinError): If it has no mask piece."""
+    if tokenizer.mask_token_id is None:
+        raise BioclinError("The tokenizer has no mask piece: it cannot be used for masked pieces")
+    pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    if any(piece.startswith("##") for piece in pieces):
+        starts = [not piece.startswith("##") for piece in pieces]
+    else:
+        starts = [not piece[:1].isalnum() or piece[0] in "Ġ▁" for piece in pieces]
+    special = set(tokenizer.all_special_ids)
+    return Vocabulary(
+        mask_id=tokenizer.mask_token_id,
+        pad_id=tokenizer.pad_token_id,
+        is_special=np.array([i in special for i in range(len(pieces))]),
+        starts_word=np.array(starts),
+    )
+
+
+def read_documents(path: Path) -> Iterator[list[str]]:
+    """YIELDS (list[str]): Sentences of a document; the file has one a line, and a blank line after
+    each document."""
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        stripped = (line.rstrip("\n") for line in lines)
+        for is_text, group in itertools.groupby(stripped, key=bool):
+            if is_text:
+                yield list(group)
+
+
+def find_languages(corpus: Path) -> list[str]:
+    """RETURNS (list[str]): Languages of a cleaned corpus, from the names of its files.
+    RAISES (BioclinError): If the folder holds none, or a language lacks a split."""
+    languages = sorted(path.name.partition(".")[0] for path in corpus.glob("*.train.txt"))
+    if not languages:
+        raise BioclinError(f"{corpus} holds no LANG.train.txt: make it with `bioclin clean-text`")
+    for lang, split in itertools.product(languages, SPLITS):
+        path = corpus / f"{lang}.{split}.txt"
+        if not path.is_file() or not path.stat().st_size:
+            raise BioclinError(f"{path} is missing or empty: clean more text of that language")
+    return languages
+
+
+def prepare_blocks(
+    corpus: Path, tokenizer: PreTrainedTokenizerFast, folder: Path, *, length: int
+) -> dict[tuple[str, str], np.ndarray]:
+    """Cut the cleaned text into blocks, or open those that were cut from it before.
+
+    corpus (Path): Folder with LANG.train.txt and LANG.held-out.txt.
+    folder (Path): Gets LANG.SPLIT.bin, and blocks.json, which says what they were made from.
+    length (int): Pieces of a block, special ones included.
+    RETURNS (dict): (language, split) -> (n_blocks, length) piece ids, memory-mapped.
+    """
+    keys = list(itertools.product(find_languages(corpus), SPLITS))
+    made_from = {
+        "length": length,
+        "tokenizer": _digest(tokenizer.backend_tokenizer.to_str().encode()),
+        **{f"{lang}.{split}": _digest_file(corpus / f"{lang}.{split}.txt") for lang, split in keys},
+    }
+    record = folder / "blocks.json"
+    if not record.exists() or json.loads(record.read_text()) != made_from:
+        folder.mkdir(parents=True, exist_ok=True)
+        record.unlink(missing_ok=True)
+        for lang, split in keys:
+            name = f"{lang}.{split}"
+            _write_blocks(corpus / f"{name}.txt", tokenizer, folder / f"{name}.bin", length)
+        record.write_text(json.dumps(made_from, indent=2))
+    dtype = _id_type(tokenizer)
+    return {
+        (lang, split): np.memmap(folder / f"{lang}.{split}.bin", dtype, "r").reshape(-1, length)
+        for lang, split in keys
+    }
+
+
+def make_blocks(
+    documents: Iterator[list[str]], tokenizer: PreTrainedTokenizerFast, *, length: int
+) -> Iterator[np.ndarray]:
+    """Pack sentences into blocks. A sentence that does not fit begins the next block; one that is
+    longer than a block is cut; no piece is dropped.
+
+    YIELDS (np.ndarray): (length,) ids: <s> sentence sentence </s> <s> sentence … </s> <pad> …
+    """
+    begin, end, pad = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
+    dtype = _id_type(tokenizer)
+    room = length - 1  # the last is </s>
+    block: list[int] = []
+
+    def flush() -> np.ndarray:
+        filled = np.full(length, pad, dtype)
+        filled[: len(block) + 1] = [*block, end]
+        block.clear()
+        return filled
+
+    for is_first, pieces in _tokenize(documents, tokenizer):
+        boundary = [end, begin] if block and is_first else []
+        if block and len(block) + len(boundary) + len(pieces) > room:
+            yield flush()
+        block += boundary if block else [begin]
+        while len(block) + len(pieces) > room:
+            n_left = room - len(block)
+            block += pieces[:n_left]
+            pieces = pieces[n_left:]
+            yield flush()
+            block.append(begin)
+        block += pieces
+    if block:
+        yield flush()
+
+
+def _tokenize(
+    documents: Iterator[list[str]], tokenizer: PreTrainedTokenizerFast
+) -> Iterator[tuple[bool, list[int]]]:
+    """YIELDS (tuple[bool, list[int]]): Whether the sentence is its document's first; its pieces."""
+    chance = random.Random(0)
+    sentences = (
+        (i == 0, ("\n" if chance.random() < LINE_END_RATE else " ") * (i > 0) + sentence)
+        for document in documents
+        for i, sentence in enumerate(document)
+    )
+    while chunk := list(itertools.islice(sentences, CHUNK)):
+        texts = [text for _, text in chunk]
+        encoded = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        yield from zip((is_first for is_first, _ in chunk), encoded, strict=True)
+
+
+def _write_blocks(text: Path, tokenizer: PreTrainedTokenizerFast, out: Path, length: int) -> None:
+    partial = out.with_suffix(".partial")
+    with partial.open("wb") as file:
+        for block in make_blocks(read_documents(text), tokenizer, length=length):
+            block.tofile(file)
+    os.replace(partial, out)
+
+
+class MaskedBlocks(Dataset):
+    """Blocks in the order of the training, masked anew each time they come up.
+
+    blocks (Mapping[str, np.ndarray]): Language -> (n_blocks, length) piece ids.
+    shares (Mapping[str, float]): Language -> its share of the order. A language that runs out
+        begins again, in another order.
+    n_blocks (int): Length of the order.
+    """
+
+    def __init__(
+        self,
+        blocks: Mapping[str, np.ndarray],
+        shares: Mapping[str, float],
+        n_blocks: int,
+        vocabulary: Vocabulary,
+        masking: Masking,
+    ) -> None:
+        self.blocks = list(blocks.values())
+        self.vocabulary = vocabulary
+        self.masking = masking
+        rng = np.random.default_rng(masking.seed)
+        counts = split_by_share(n_blocks, [shares[lang] for lang in blocks])
+        order = [
+            np.stack([np.full(count, i), _repeat_shuffled(len(of_lang), count, rng)], axis=1)
+            for i, (of_lang, count) in enumerate(zip(self.blocks, counts, strict=True))
+        ]
+        self.order = rng.permutation(np.concatenate(order))
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        """RETURNS (dict[str, Tensor]): input_ids, attention_mask and labels, each (length,) int64;
+        labels are `NO_LOSS` where nothing is predicted."""
+        i_lang, i_block = self.order[index]
+        ids = self.blocks[i_lang][i_block].astype(np.int64)
+        rng = np.random.default_rng((self.masking.seed, index))
+        masked, labels = mask_pieces(ids, self.vocabulary, self.masking, rng)
+        arrays = (masked, ids != self.vocabulary.pad_id, labels)
+        names = ("input_ids", "attention_mask", "labels")
+        return {k: torch.from_numpy(a.astype(np.int64)) for k, a in zip(names, arrays, strict=True)}
+
+
+def mask_pieces(
+    ids: np.ndarray, vocabulary: Vocabulary, masking: Masking, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """RETURNS (tuple[np.ndarray, np.ndarray]): What the model reads and what it shall predict, both
+    (n_pieces,) like the ids. At least one piece is chosen where one can be."""
+    usable = ~vocabulary.is_special[ids]
+    units = np.arange(len(ids))
+    if masking.whole_words:
+        units = np.cumsum(vocabulary.starts_word[ids] | ~usable)
+    wanted = max(1, round(masking.rate * usable.sum()))
+    candidates = rng.permutation(np.unique(units[usable]))
+    sizes = np.bincount(units[usable], minlength=units.max() + 1)[candidates]
+    before = np.cumsum(sizes) - sizes  # pieces chosen before this unit
+    chosen = usable & np.isin(units, candidates[before < wanted])
+    labels = np.where(chosen, ids, NO_LOSS)
+    draw = rng.random(len(ids))
+    masked = np.where(chosen & (draw < 0.8), vocabulary.mask_id, ids)
+    anything = rng.integers(0, len(vocabulary.is_special), len(ids))
+    return np.where(chosen & (draw >= 0.9), anything, masked), labels
+
+
+def split_by_share(total: int, shares: list[float]) -> list[int]:
+    """RETURNS (list[int]): The total in parts of these shares, to the nearest whole number."""
+    edges = [round(total * part / sum(shares)) for part in itertools.accumulate(shares, initial=0)]
+    return [end - start for start, end in itertools.pairwise(edges)]
+
+
+def _repeat_shuffled(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    rounds = [rng.permutation(n) for _ in range(-(-count // n))]
+    return np.concatenate(rounds)[:count] if rounds else np.zeros(0, int)
+
+
+def _id_type(tokenizer: PreTrainedTokenizerFast) -> type[np.unsignedinteger]:
+    return np.uint16 if len(tokenizer) <= 2**16 else np.uint32
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _digest_file(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(2**20):
+            digest.update(part)
+    return digest.hexdigest()
