@@ -146,7 +146,7 @@ class MaskedTrainer(Trainer):
 
 
 class StopInTime(TrainerCallback):
-    """Stops with a checkpoint when the time is over, so that a lent machine can be used in parts."""
+    """Stops with a checkpoint when the time is over: a lent machine can be used in parts."""
 
     def __init__(self, max_seconds: float) -> None:
         self.end = time.monotonic() + max_seconds
@@ -224,7 +224,7 @@ def open_model(
 
 
 def make_trainer(
-    model: nn.Module,
+    model: MaskedLM,
     tokenizer: PreTrainedTokenizerFast,
     corpus: Path,
     out: Path,
@@ -317,8 +317,8 @@ def save_encoder(model: Any, tokenizer: PreTrainedTokenizerFast, folder: Path) -
 
 def flop_per_piece(model: Any, length: int, mask_rate: float) -> float:
     """RETURNS (float): Floating-point operations that a piece costs in training: six per weight of
-    every matrix that it meets (two forward, four back; Kaplan et al. 2020), the head's for predicted
-    pieces only, and attention over the block."""
+    every matrix that it meets (two forward, four back; Kaplan et al. 2020), the head's for
+    predicted pieces only, and attention over the block."""
     encoder = model.pretrained.base_model
     in_encoder = sum(m.weight.numel() for m in encoder.modules() if isinstance(m, nn.Linear))
     in_all = sum(m.weight.numel() for m in model.modules() if isinstance(m, nn.Linear))

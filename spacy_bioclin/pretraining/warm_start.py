@@ -1,4 +1,4 @@
-"""A pretrained encoder with another vocabulary: its layers stay, its piece vectors are made anew."""
+"""A pretrained encoder with another vocabulary: layers stay, piece vectors are made anew."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ def keep_lowest_layers(model: nn.Module, n_layers: int) -> None:
     config: Any = model.config
     if not 1 <= n_layers <= config.num_hidden_layers:
         raise BioclinError(
-            f"layers = {n_layers}: the encoder has {config.num_hidden_layers}, keep 1 to all of them"
+            f"layers = {n_layers}: keep 1 to {config.num_hidden_layers}, as many as there are"
         )
     stacks = [
         module
