@@ -15,6 +15,10 @@ from ..errors import BioclinError
 from ..types import GOLD_KEY
 from .docbin import read_docs
 
+# Key in `doc.user_data` under which a Doc keeps what a teacher says about each of its tokens, see
+# `ner.distillation`: {…, "layers": {layer: {…, "marginals": array with a row per token}}}.
+TEACHER_KEY = "bioclin_teacher"
+
 
 def make_corpus(
     path: Path | None, *, max_tokens: int = 0
@@ -144,4 +148,11 @@ def _slice_to_doc(doc: Doc, part: Span) -> Doc:
             for layer, items in gold["layers"].items()
         }
         result.user_data[GOLD_KEY] = {**gold, "layers": layers}
+    if said := doc.user_data.get(TEACHER_KEY):
+        tokens = slice(part.start, part.end)
+        lessons = {
+            layer: {**entry, "marginals": entry["marginals"][tokens]}
+            for layer, entry in said["layers"].items()
+        }
+        result.user_data[TEACHER_KEY] = {**said, "layers": lessons}
     return result

@@ -167,6 +167,30 @@ def expected_counts(p: Potentials, packing: Packing, fb: ForwardBackward) -> Cou
     )
 
 
+def tag_marginals(p: Potentials, packing: Packing) -> Tensor:
+    """`alpha * beta` of `forward_backward` as a function that autograd can trace: a loss on the
+    marginals needs their derivatives, and those are second derivatives of log_z.
+
+    RETURNS (Tensor): Packed, (n_layers, n_rows, n_tags).
+    """
+
+    def scaled(x: Tensor) -> Tensor:
+        return x / x.sum(dim=-1, keepdim=True)
+
+    active = packing.active
+    weights = torch.exp(p.emissions - p.emissions.detach().amax(dim=-1, keepdim=True))
+    w = weights.split(active, dim=1)
+    transitions, end = torch.exp(p.transitions), torch.exp(p.end)[:, None]
+    alpha = [scaled(torch.exp(p.start)[:, None] * w[0])]
+    for t, n in enumerate(active[1:], start=1):
+        alpha.append(scaled((alpha[-1][:, :n] @ transitions) * w[t]))
+    beta = [end.expand(-1, active[-1], -1)]
+    for t in range(len(active) - 2, -1, -1):
+        passed = scaled((w[t + 1] * beta[-1]) @ transitions.transpose(1, 2))
+        beta.append(torch.cat([passed, end.expand(-1, active[t] - active[t + 1], -1)], dim=1))
+    return torch.cat([scaled(a * b) for a, b in zip(alpha, beta[::-1], strict=True)], dim=1)
+
+
 def path_counts(p: Potentials, packing: Packing, path: Tensor) -> tuple[Tensor, Counts]:
     """Weigh one path per sequence: what `forward_backward` and `expected_counts` give when a single
     path is allowed, without the recurrence.
