@@ -28,11 +28,11 @@ from rich.progress import track
 from spacy.language import Language
 from speed import make_systems
 
+from spacy_bioclin.training.picture import draw_curves
+
 WARM_UP = SPAN = 1_000  # notes
 EVERY = 250  # notes
 AIM_PERCENT = 5
-# Size and margins of the picture, in pixels.
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 360, 70, 20, 40, 50
 
 
 def notes(n_notes: int, n_words: int) -> Iterator[str]:
@@ -72,38 +72,6 @@ def summarize(curve: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def draw(curve: list[dict[str, Any]]) -> str:
-    """RETURNS (str): An SVG picture of the curve; the axis of memory starts at 0."""
-    most_notes, most_mb = curve[-1]["notes"], 1.15 * max(p["rss_mb"] for p in curve)
-
-    def x(n: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * n / most_notes, 1)
-
-    def y(mb: float) -> float:
-        return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * mb / most_mb, 1)
-
-    step = 10 ** (len(str(int(most_mb))) - 1)
-    rows = "".join(
-        f'<path d="M{LEFT} {y(mb)}H{WIDTH - RIGHT}" stroke="#ddd"/>'
-        f'<text x="{LEFT - 8}" y="{y(mb) + 4}" text-anchor="end">{mb}</text>\n'
-        for mb in range(0, int(most_mb) + 1, step)
-    )
-    columns = "".join(
-        f'<text x="{x(most_notes * i // 5)}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">'
-        f"{most_notes * i // 5:,}</text>\n"
-        for i in range(6)
-    )
-    points = " ".join(f"{x(p['notes'])},{y(p['rss_mb'])}" for p in curve)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12">\n'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n{rows}{columns}'
-        f'<text x="{LEFT}" y="20" font-size="14">Resident memory of nlp.pipe, MB</text>\n'
-        f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">notes annotated</text>\n'
-        f'<polyline points="{points}" fill="none" stroke="#1f77b4" stroke-width="2"/>\n</svg>\n'
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--notes", type=int, default=10_000)
@@ -122,7 +90,12 @@ def main() -> None:
     result = {"threads": torch.get_num_threads(), **sizes, **loaded, **summarize(curve)}
     print(json.dumps(result, indent=2))
     print(write_result("memory", {**result, "curve": curve}))
-    (RESULTS / "memory.svg").write_text(draw(curve), encoding="utf-8")
+    picture = draw_curves(
+        {"MB": [(point["notes"], point["rss_mb"]) for point in curve]},
+        title="Resident memory of nlp.pipe, MB",
+        x_label="notes annotated",
+    )
+    (RESULTS / "memory.svg").write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":
