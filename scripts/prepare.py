@@ -1,7 +1,6 @@
-"""What the project trains on: the splits of a corpus as Docs, the config for them, and a compact
-encoder if none is given.
+"""What the project trains on: the splits of a corpus as Docs, and the config for them.
 
-    python scripts/prepare.py TASK LANG OUT --encoder FOLDER [--config FILE] [--seed 0]
+    python scripts/prepare.py TASK LANG OUT [--config FILE]
 
 TASK is one of spacy_bioclin/catalog/tasks.yml. Its files are looked for in $BIOCLIN_DATA if that is
 set, else in assets/downloads, where `spacy project assets` puts them.
@@ -18,19 +17,12 @@ from spacy.util import load_config
 from thinc.api import Config
 
 from spacy_bioclin.catalog.tasks import Task, load_tasks
-from spacy_bioclin.cli import convert, init_encoder, without_traceback
+from spacy_bioclin.cli import convert, without_traceback
 from spacy_bioclin.errors import BioclinError
 
 ROOT = Path(__file__).resolve().parents[1]
 DOWNLOADS = ROOT / "assets" / "downloads"
 SPLITS = ("train", "dev", "test")
-# An encoder of this name is built on the spot.
-COMPACT = "encoders/compact-"
-COMPACT_CARD = """---
-license: mit
----
-Compact encoder of spacy-bioclin: random weights, vocabulary learnt from the training texts of {}.
-"""
 # Downloads that are archives: folder in the archive -> folder in assets/downloads.
 ARCHIVES = {
     "meddocan.zip": {f"meddocan/{split}/brat": f"meddocan/{split}/brat" for split in SPLITS},
@@ -51,9 +43,7 @@ def main(
     task: Annotated[str, typer.Argument(help="A task of the catalogue")],
     lang: Annotated[str, typer.Argument(help="Language of the notes")],
     out: Annotated[Path, typer.Argument(help="Folder for the .spacy files and config.cfg")],
-    encoder: Annotated[str, typer.Option(help="Encoder that the pipeline will have")],
     config: Annotated[str, typer.Option(help="Config; else the one that suits the task")] = "",
-    seed: Annotated[int, typer.Option(help="Of a compact encoder's weights")] = 0,
 ) -> None:
     corpus = find_task(task, lang)
     data = ROOT if task == "demo" else find_data(task)
@@ -70,10 +60,6 @@ def main(
             layer=[f"{label}={layer}" for label, layer in corpus.layers.items()],
         )
     make_config(corpus, lang, config).to_disk(out / "config.cfg")
-    if encoder.startswith(COMPACT):
-        folder = ROOT / encoder
-        init_encoder.main([out / "train.spacy"], folder, seed=seed)
-        (folder / "README.md").write_text(COMPACT_CARD.format(task), encoding="utf-8")
 
 
 def find_task(name: str, lang: str) -> Task:

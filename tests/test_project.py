@@ -76,7 +76,7 @@ def test_own_config_is_taken_as_it_is():
 
 def test_demo_is_prepared_in_both_languages(tmp_path):
     for lang in ("es", "en"):
-        prepare.main("demo", lang, tmp_path / lang, encoder="somewhere/else")
+        prepare.main("demo", lang, tmp_path / lang)
         made = {path.name for path in (tmp_path / lang).glob("*") if path.suffix != ".json"}
         assert made == {"train.spacy", "dev.spacy", "test.spacy", "config.cfg"}
     first, second = (tmp_path / lang / "train.spacy" for lang in ("es", "en"))
@@ -85,7 +85,7 @@ def test_demo_is_prepared_in_both_languages(tmp_path):
 
 def test_preparing_again_gives_the_same_bytes(tmp_path):
     for name in ("one", "two"):
-        prepare.main("demo", "en", tmp_path / name, encoder="somewhere/else")
+        prepare.main("demo", "en", tmp_path / name)
     for split in prepare.SPLITS:
         one, two = (tmp_path / name / f"{split}.spacy" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()  # else everything would be trained again
