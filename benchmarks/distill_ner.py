@@ -22,7 +22,7 @@ from typing import Any
 import spacy
 import torch
 from machine import data_dir, write_result
-from ner import LANG, MAX_TOKENS, WORK, prepare, run, score
+from ner import LANG, WORK, Usage, prepare, run, score
 
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.ner.teacher import hash_files, read_texts
@@ -61,13 +61,14 @@ def make_trials(
             trial = folder / f"{system}-{seed}"
             result = trial / "result.json"
             if not result.exists():
-                seconds, memory = train(arguments, system, seed, corpora, texts, trial)
+                usage = train(arguments, system, seed, corpora, texts, trial)
                 measured = {
                     "system": system,
                     "seed": seed,
-                    "train_seconds": round(seconds, 1),
-                    "train_peak_memory_mb": round(memory),
-                    **score_both(trial / "training" / "model-last", corpora),
+                    "train_seconds": round(usage.seconds, 1),
+                    "train_cpu_seconds": round(usage.cpu_seconds, 1),
+                    "train_peak_memory_mb": round(usage.peak_memory_mb),
+                    **score(trial / "training" / "model-last", corpora),
                 }
                 result.write_text(json.dumps(measured, indent=2))
             yield json.loads(result.read_text())
@@ -75,8 +76,8 @@ def make_trials(
 
 def train(
     arguments: argparse.Namespace, system: str, seed: int, corpora: Path, texts: Path, trial: Path
-) -> tuple[float, float]:
-    """RETURNS (tuple[float, float]): Seconds and peak memory in MB; the first seed annotates."""
+) -> Usage:
+    """RETURNS (Usage): What the training took; that of the first seed annotates too."""
     trial.mkdir(parents=True, exist_ok=True)
     settings = {
         "paths.train": corpora / "train.spacy",
@@ -89,7 +90,6 @@ def train(
         "training.logger.progress_bar": "null",
         "training.batcher.size": TOKENS_PER_UPDATE,
         "training.optimizer.learn_rate.initial_rate": arguments.learn_rate,
-        "corpora.train.max_tokens": MAX_TOKENS[LANG[TASK]],
     }
     if system == "gold":
         command = ["train", "configs/ner.cfg"]
@@ -103,13 +103,6 @@ def train(
     options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
     out = ("-o", str(trial / "training"))
     return run("-m", "spacy_bioclin", *command, *out, *options, log=trial / "training.log")
-
-
-def score_both(pipeline: Path, corpora: Path) -> dict[str, Any]:
-    """RETURNS (dict): Strict scores on all of dev and test, and words per second on test."""
-    dev, test = (score(pipeline, corpora / f"{split}.spacy") for split in ("dev", "test"))
-    scores = {key.replace("test_", "dev_"): dev[key] for key in ("test_p", "test_r", "test_f")}
-    return {**scores, **test}
 
 
 def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
@@ -168,7 +161,7 @@ def main() -> None:
         "task": TASK,
         "encoder": name,
         "settings": settings,
-        "teacher": score_both(arguments.teacher, corpora),
+        "teacher": score(arguments.teacher, corpora),
         "summary": summarize(trials),
         "trials": trials,
     }

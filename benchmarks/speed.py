@@ -63,8 +63,8 @@ def texts_of(notes: str, n_docs: int) -> list[str]:
 
 
 def trained_pipeline() -> Language:
-    train_and_score("compact", "meddocan", "bioclin", 0)
-    trained = WORK / "trials" / "compact-meddocan-bioclin-0" / "training" / "model-last"
+    train_and_score("random", "meddocan", "bioclin", 0)
+    trained = WORK / "trials" / "random-meddocan-bioclin-0" / "training" / "model-last"
     return spacy.load(trained)
 
 
