@@ -17,7 +17,7 @@ def main(
         list[Path],
         typer.Argument(metavar="IN...", help=".txt, .txt.xz, .gz, .bz2 with a document a line"),
     ],
-    out: Annotated[Path, typer.Option("--output", "-o", help="Folder for the corpus")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the corpus")],
     lang: Annotated[list[str], typer.Option(help="A language to keep: es, en; may be repeated")],
     against: Annotated[
         list[Path] | None,
