@@ -20,22 +20,16 @@ from ner import LANG, SPLITS, WORK, encoder_folder
 from tokenizer import read
 from transformers import AutoTokenizer
 
-from spacy_bioclin.pretraining.vocabulary import (
-    KINDS,
-    find_languages,
-    learn_vocabulary,
-    pieces_per_word,
-    read_in_shares,
-    read_sentences,
-)
+from spacy_bioclin.pretraining.corpus import find_files, read_in_shares, read_sentences
+from spacy_bioclin.pretraining.vocabulary import KINDS, learn_vocabulary, pieces_per_word
 
-CORPUS = WORK.parent / "pretraining" / "clean"
+CORPUS = WORK.parents[1] / "encoders" / "rebuild" / "clean"
 SIZES = (16384, 8192, 32768, 24576)
 
 
 def read_texts(corpus: Path) -> dict[str, list[str]]:
     """RETURNS (dict[str, list[str]]): Held-out sentences and documents of dev splits, by name."""
-    held_out = find_languages(corpus, "held-out").items()
+    held_out = find_files(corpus, "held-out").items()
     texts = {f"{lang}, held out": list(read_sentences(path)) for lang, path in held_out}
     for task, lang in LANG.items():
         documents = read(data_dir() / SPLITS[task]["dev"])
@@ -88,7 +82,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     arguments = parser.parse_args()
-    files = find_languages(arguments.corpus, "train")
+    files = find_files(arguments.corpus, "train")
     training = list(read_in_shares(files, {}))
     texts = read_texts(arguments.corpus)
     vocabularies: list[dict[str, Any]] = []

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from .shares import parse_shares
+
 
 def main(
     corpus: Annotated[Path, typer.Argument(help="Folder made by `bioclin clean-text`.")],
@@ -54,7 +56,7 @@ def main(
             learn_rate=learn_rate,
             mask_rate=mask_rate,
             whole_words=whole_words,
-            shares=_parse_shares(share or []),
+            shares=parse_shares(share or []),
             dropout=dropout,
             every=every,
             precision=precision,
@@ -67,12 +69,3 @@ def main(
         typer.echo(f"{out / 'encoder'}: {record['weights'] / 1e6:.1f} million weights")
     else:
         typer.echo(f"stopped after {max_seconds:g} s: go on with --resume")
-
-
-def _parse_shares(options: list[str]) -> dict[str, float]:
-    from ..errors import BioclinError
-
-    try:
-        return {lang: float(number) for lang, number in (option.split("=") for option in options)}
-    except ValueError:
-        raise BioclinError(f"--share is {options}, want LANG=SHARE like es=0.6") from None

@@ -21,8 +21,8 @@ from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerFast
 
 from ..errors import BioclinError
+from .corpus import find_all_files, read_documents
 
-SPLITS = ("train", "held-out")
 # Sentences that the tokenizer is given at once.
 CHUNK = 4096
 # Cleaned text has lost the line ends of the notes. This share of the sentences begins on a line of
@@ -80,29 +80,6 @@ def describe_vocabulary(tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
     )
 
 
-def read_documents(path: Path) -> Iterator[list[str]]:
-    """YIELDS (list[str]): Sentences of a document; the file has one a line, and a blank line after
-    each document."""
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        stripped = (line.rstrip("\n") for line in lines)
-        for is_text, group in itertools.groupby(stripped, key=bool):
-            if is_text:
-                yield list(group)
-
-
-def find_languages(corpus: Path) -> list[str]:
-    """RETURNS (list[str]): Languages of a cleaned corpus, from the names of its files.
-    RAISES (BioclinError): If the folder holds none, or a language lacks a split."""
-    languages = sorted(path.name.partition(".")[0] for path in corpus.glob("*.train.txt"))
-    if not languages:
-        raise BioclinError(f"{corpus} holds no LANG.train.txt: make it with `bioclin clean-text`")
-    for lang, split in itertools.product(languages, SPLITS):
-        path = corpus / f"{lang}.{split}.txt"
-        if not path.is_file() or not path.stat().st_size:
-            raise BioclinError(f"{path} is missing or empty: clean more text of that language")
-    return languages
-
-
 def prepare_blocks(
     corpus: Path, tokenizer: PreTrainedTokenizerFast, folder: Path, *, length: int
 ) -> dict[tuple[str, str], np.ndarray]:
@@ -113,24 +90,23 @@ def prepare_blocks(
     length (int): Pieces of a block, special ones included.
     RETURNS (dict): (language, split) -> (n_blocks, length) piece ids, memory-mapped.
     """
-    keys = list(itertools.product(find_languages(corpus), SPLITS))
+    files = find_all_files(corpus)
     made_from = {
         "length": length,
         "tokenizer": _digest(tokenizer.backend_tokenizer.to_str().encode()),
-        **{f"{lang}.{split}": _digest_file(corpus / f"{lang}.{split}.txt") for lang, split in keys},
+        **{path.stem: _digest_file(path) for path in files.values()},
     }
     record = folder / "blocks.json"
     if not record.exists() or json.loads(record.read_text()) != made_from:
         folder.mkdir(parents=True, exist_ok=True)
         record.unlink(missing_ok=True)
-        for lang, split in keys:
-            name = f"{lang}.{split}"
-            _write_blocks(corpus / f"{name}.txt", tokenizer, folder / f"{name}.bin", length)
+        for path in files.values():
+            _write_blocks(path, tokenizer, folder / f"{path.stem}.bin", length)
         record.write_text(json.dumps(made_from, indent=2))
     dtype = _id_type(tokenizer)
     return {
-        (lang, split): np.memmap(folder / f"{lang}.{split}.bin", dtype, "r").reshape(-1, length)
-        for lang, split in keys
+        key: np.memmap(folder / f"{path.stem}.bin", dtype, "r").reshape(-1, length)
+        for key, path in files.items()
     }
 
 

@@ -3,8 +3,7 @@
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tokenizers import (
@@ -199,44 +198,3 @@ def pieces_per_word(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) ->
     if not n_words:
         raise BioclinError("The texts hold no words to count the pieces of")
     return PieceCount(n_pieces / n_words, n_unknown / max(n_pieces, 1))
-
-
-def find_languages(corpus: Path, split: str) -> dict[str, Path]:
-    """RETURNS (dict[str, Path]): The files LANGUAGE.SPLIT.txt of a cleaned corpus by language."""
-    suffix = f".{split}.txt"
-    return {path.name.removesuffix(suffix): path for path in sorted(corpus.glob(f"*{suffix}"))}
-
-
-def read_sentences(path: Path) -> Iterator[str]:
-    """YIELDS (str): The sentences of a file of a cleaned corpus, without the blank lines."""
-    with path.open(encoding="utf-8") as file:
-        yield from filter(None, (line.strip() for line in file))
-
-
-def read_in_shares(files: Mapping[str, Path], shares: Mapping[str, float]) -> Iterator[str]:
-    """Read the training text so that each language has its share of the words. All of it is read;
-    a language that falls short is read again from its start, as often as it takes.
-
-    files (Mapping[str, Path]): One sentence a line, by language.
-    shares (Mapping[str, float]): Weights by language; without any, all are equal.
-    YIELDS (str): Sentences, one language after the other.
-    RAISES (BioclinError): If the shares are not those of the languages, or a file holds no word.
-    """
-    shares = shares or dict.fromkeys(files, 1.0)
-    if set(shares) != set(files) or min(shares.values(), default=0) <= 0:
-        raise BioclinError(
-            f"shares = {dict(shares)}: the corpus needs one above 0 for each of its languages "
-            f"({', '.join(files)})"
-        )
-    words = {lang: sum(len(s.split()) for s in read_sentences(files[lang])) for lang in files}
-    if empty := [str(files[lang]) for lang, n in words.items() if not n]:
-        raise BioclinError(f"No words in {', '.join(empty)}")
-    whole = max(words[lang] / shares[lang] for lang in files)
-    for lang, path in files.items():
-        missing = round(whole * shares[lang])
-        while missing > 0:
-            for sentence in read_sentences(path):
-                yield sentence
-                missing -= len(sentence.split())
-                if missing <= 0:
-                    break

@@ -14,9 +14,9 @@ from spacy_bioclin.pretraining.blocks import (
     make_blocks,
     mask_pieces,
     prepare_blocks,
-    read_documents,
     split_by_share,
 )
+from spacy_bioclin.pretraining.corpus import read_documents
 
 PLAIN = Masking(rate=0.2, whole_words=False, seed=0)
 # Pieces: 0 pad, 1 begin, 2 end, 3 mask; 4 to 9 begin a word, 10 to 15 go on with it.

@@ -6,13 +6,8 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.pretraining.vocabulary import (
-    KINDS,
-    find_languages,
-    learn_vocabulary,
-    pieces_per_word,
-    read_in_shares,
-)
+from spacy_bioclin.pretraining.corpus import find_files, read_in_shares
+from spacy_bioclin.pretraining.vocabulary import KINDS, learn_vocabulary, pieces_per_word
 from tests.conftest import TEXTS
 
 SIZE = 420
@@ -124,7 +119,7 @@ def test_pieces_per_word_by_hand():
 
 
 def test_each_language_gets_its_share(corpus):
-    files = find_languages(corpus, "train")
+    files = find_files(corpus, "train")
     assert list(files) == ["en", "es"]
     # Equal shares: 20 English words once, the five Spanish words four times.
     spanish = ["uno dos tres", "cuatro", "cinco"]
@@ -139,14 +134,14 @@ def test_each_language_gets_its_share(corpus):
 
 @pytest.mark.parametrize("shares", [{"es": 1}, {"es": 1, "en": 0}, {"es": 1, "en": 1, "fr": 1}])
 def test_shares_name_every_language(corpus, shares):
-    with pytest.raises(BioclinError, match="en, es"):
-        list(read_in_shares(find_languages(corpus, "train"), shares))
+    with pytest.raises(BioclinError, match=r"\['en', 'es'\]"):
+        list(read_in_shares(find_files(corpus, "train"), shares))
 
 
 def test_empty_file(corpus):
     (corpus / "fr.train.txt").write_text("\n\n", encoding="utf-8")
     with pytest.raises(BioclinError, match=r"fr\.train\.txt"):
-        list(read_in_shares(find_languages(corpus, "train"), {}))
+        list(read_in_shares(find_files(corpus, "train"), {}))
 
 
 def test_command(corpus, tmp_path):
