@@ -21,7 +21,7 @@ app = typer.Typer(
 # Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
 COMMANDS = (
     *("convert", "init_encoder", "learn_vocabulary", "pretrain", "train", "evaluate", "annotate"),
-    *("package", "check_package", "info", "distill_ner", "clean_text"),
+    *("package", "check_package", "info", "distill_ner", "clean_text", "distill"),
 )
 
 

@@ -4,6 +4,7 @@ many with `torchrun`."""
 
 import json
 import math
+import os
 import statistics
 import time
 from collections.abc import Mapping
@@ -26,8 +27,11 @@ from ..encoders.layers import use_fast_layers
 from ..encoders.loading import quiet
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError
+from ..training.picture import draw_curves
 from .blocks import NO_LOSS, MaskedBlocks, Masking, describe_vocabulary, prepare_blocks
-from .warm_start import change_vocabulary
+from .corpus import check_shares
+from .rates import flop_per_piece, matrix_flops, measured
+from .warm_start import change_vocabulary, keep_lowest_layers
 
 # Blocks of held-out text per language that perplexity is measured on.
 N_HELD_OUT = 128
@@ -177,28 +181,87 @@ def pretrain(
     resume (bool): Go on from the last checkpoint, with the losses of a run that never stopped.
     RETURNS (dict): What pretraining.json says.
     """
-    last = get_last_checkpoint(str(out)) if out.is_dir() else None
-    if last and not resume:
-        raise BioclinError(f"{out} holds checkpoints: go on with --resume, or name a new folder")
-    pieces = AutoTokenizer.from_pretrained(tokenizer or start_from, use_fast=True)
+    last = find_checkpoint(out, resume=resume)
+    pieces = open_tokenizer(tokenizer or start_from)
     torch.manual_seed(settings.seed)
     model = open_model(start_from, pieces if tokenizer else None, layers, settings.dropout)
     trainer = make_trainer(MaskedLM(model), pieces, corpus, out, settings)
+    about = {"start_from": Path(start_from).name}
+    return train(trainer, pieces, settings, out / "pretraining.json", about, last)
+
+
+def find_checkpoint(out: Path, *, resume: bool) -> str | None:
+    """RETURNS (str | None): The last checkpoint of the folder, to go on from.
+    RAISES (BioclinError): If there is one, and nobody asked to go on."""
+    last = get_last_checkpoint(str(out)) if out.is_dir() else None
+    if last and not resume:
+        raise BioclinError(f"{out} holds checkpoints: go on with --resume, or name a new folder")
+    return last
+
+
+def open_tokenizer(name: str) -> PreTrainedTokenizerFast:
+    """RETURNS (PreTrainedTokenizerFast): Of an encoder, or of `bioclin learn-vocabulary`.
+    RAISES (BioclinError): If it cannot be opened."""
+    try:
+        return AutoTokenizer.from_pretrained(name, use_fast=True)
+    except (OSError, ValueError) as error:
+        raise BioclinError(
+            f"The tokenizer of {name} cannot be opened: give a folder of the transformers library "
+            f"({str(error).splitlines()[0]})"
+        ) from error
+
+
+def train(
+    trainer: MaskedTrainer,
+    tokenizer: PreTrainedTokenizerFast,
+    settings: Settings,
+    path: Path,
+    about: Mapping[str, Any],
+    last: str | None,
+) -> dict[str, Any]:
+    """Train, and write the record, and beside it the best encoder on held-out text.
+
+    path (Path): Of the record.
+    about (Mapping): What the record says first.
+    last (str | None): Checkpoint to go on from.
+    RETURNS (dict): The record.
+    """
     trainer.train(resume_from_checkpoint=last)
     done = trainer.state.global_step >= settings.steps
+    model: Any = trainer.model
     record = {
-        "start_from": Path(start_from).name,
-        "weights": sum(weight.numel() for weight in model.parameters()),
-        "vocabulary": len(pieces),
+        **about,
+        "weights": sum(weight.numel() for weight in model.pretrained.parameters()),
+        "vocabulary": len(tokenizer),
         "finished": done,
         "settings": {**settings._asdict(), "shares": dict(settings.shares)},
-        **measured(trainer),
+        **measured(trainer.state.log_history, trainer.matrix_flops),
     }
     if trainer.is_world_process_zero():
-        (out / "pretraining.json").write_text(json.dumps(record, indent=2))
+        write_record(record, path)
         if done:
-            save_encoder(model, pieces, out / "encoder")
+            save_encoder(model.pretrained, tokenizer, path.parent / "encoder")
     return record
+
+
+def write_record(record: Mapping[str, Any], path: Path) -> None:
+    """Write the record, and the curves of perplexity in it as a picture beside it."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(record, indent=2))
+    os.replace(partial, path)
+    pieces_per_step = record["settings"]["batch_pieces"] / 1e6
+    curves = {
+        lang: [(row["step"] * pieces_per_step, row[lang]) for row in record["perplexity"]]
+        for lang in record["perplexity"][0]
+        if lang != "step"
+    }
+    picture = draw_curves(
+        curves,
+        title="Perplexity of masked pieces, held-out text",
+        x_label="million pieces read",
+        logarithmic=True,
+    )
+    path.with_name("perplexity.svg").write_text(picture)
 
 
 def open_model(
@@ -207,13 +270,20 @@ def open_model(
     layers: int | None,
     dropout: float,
 ) -> Any:
-    """RETURNS (transformers.PreTrainedModel): Encoder and head, in fp32, without attention dropout
-    (it keeps torch from its fast kernels); its config keeps the dropout for fine-tuning."""
+    """RETURNS (transformers.PreTrainedModel): Encoder and head, in fp32, ready to train."""
     if tokenizer is None:
         with quiet():
             model = AutoModelForMaskedLM.from_pretrained(start_from, torch_dtype=torch.float32)
+        if layers is not None:
+            keep_lowest_layers(model, layers)
     else:
         model = change_vocabulary(start_from, tokenizer, layers=layers)
+    return set_up_layers(model, dropout)
+
+
+def set_up_layers(model: Any, dropout: float) -> Any:
+    """RETURNS (transformers.PreTrainedModel): The model, without attention dropout (it keeps torch
+    from its fast kernels); its config keeps the dropout for fine-tuning."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = dropout
@@ -237,11 +307,7 @@ def make_trainer(
     vocabulary = describe_vocabulary(tokenizer)
     masking = Masking(settings.mask_rate, settings.whole_words, settings.seed)
     train = {lang: ids for (lang, split), ids in blocks.items() if split == "train"}
-    shares = dict(settings.shares) or dict.fromkeys(train, 1.0)
-    if set(shares) != set(train):
-        raise BioclinError(
-            f"shares are given for {sorted(shares)}, the corpus has {sorted(train)}: name them all"
-        )
+    shares = check_shares(settings.shares, train)
     n_blocks = settings.steps * settings.batch_pieces // settings.length
     fixed = masking._replace(seed=HELD_OUT_SEED)
     trainer = MaskedTrainer(
@@ -313,50 +379,3 @@ def save_encoder(model: Any, tokenizer: PreTrainedTokenizerFast, folder: Path) -
     """Write encoder, head and tokenizer in the format of the transformers library."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-
-
-def flop_per_piece(model: Any, length: int, mask_rate: float) -> float:
-    """RETURNS (float): Floating-point operations that a piece costs in training: six per weight of
-    every matrix that it meets (two forward, four back; Kaplan et al. 2020), the head's for
-    predicted pieces only, and attention over the block."""
-    encoder = model.pretrained.base_model
-    in_encoder = sum(m.weight.numel() for m in encoder.modules() if isinstance(m, nn.Linear))
-    in_all = sum(m.weight.numel() for m in model.modules() if isinstance(m, nn.Linear))
-    config = model.pretrained.config
-    attention = 12 * length * config.hidden_size * config.num_hidden_layers
-    return 6 * in_encoder + 6 * mask_rate * (in_all - in_encoder) + attention
-
-
-def matrix_flops(width: int, dtype: torch.dtype, device: torch.device) -> float:
-    """RETURNS (float): Operations a second of this device in one product of the encoder's shape,
-    (4096, width) x (width, 4 width): median of ten."""
-    a = torch.randn(4096, width, device=device, dtype=dtype)
-    b = torch.randn(width, 4 * width, device=device, dtype=dtype)
-    seconds = []
-    for _ in range(13):
-        started = time.perf_counter()
-        a @ b
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - started)
-    return 2 * 4096 * width * 4 * width / statistics.median(seconds[3:])
-
-
-def measured(trainer: MaskedTrainer) -> dict[str, Any]:
-    """RETURNS (dict): Curves and rates of a training, from the Trainer's log."""
-    history = trainer.state.log_history
-    curve: dict[int, dict[str, float]] = {}
-    for entry in history:
-        for key, value in entry.items():
-            if key.startswith("eval_") and key.endswith("_loss"):
-                lang = key.removeprefix("eval_").removesuffix("_loss")
-                curve.setdefault(entry["step"], {})[lang] = round(math.exp(value), 3)
-    rates = [entry["pieces_per_second"] for entry in history if "pieces_per_second" in entry]
-    shares = [entry["matrix_share"] for entry in history if "matrix_share" in entry]
-    return {
-        "perplexity": [{"step": step, **values} for step, values in sorted(curve.items())],
-        "loss": [[entry["step"], round(entry["loss"], 4)] for entry in history if "loss" in entry],
-        "pieces_per_second": statistics.median(rates) if rates else None,
-        "share_of_matrix_rate": statistics.median(shares) if shares else None,
-        "matrix_gflops": round(trainer.matrix_flops / 1e9, 1),
-    }
