@@ -19,7 +19,7 @@ def main(
         typer.Option(help="Folder of `bioclin learn-vocabulary`; else the encoder's own."),
     ] = None,
     layers: Annotated[
-        int | None, typer.Option(help="Keep only the lowest layers; with --tokenizer.")
+        int | None, typer.Option(help="Keep only that many of the lowest layers.")
     ] = None,
     steps: Annotated[int, typer.Option(help="Updates.")] = 10_000,
     batch_pieces: Annotated[int, typer.Option(help="Pieces of an update, all devices.")] = 8192,

@@ -105,11 +105,17 @@ def _explain(name: str, error: Exception) -> str:
 def max_window(tokenizer: PreTrainedTokenizerFast, transformer: Any) -> int:
     """RETURNS (int): Largest number of pieces, special ones included, that the encoder can read."""
     positions = getattr(transformer.config, "max_position_embeddings", None) or NO_LIMIT
-    embeddings = getattr(getattr(transformer, "embeddings", None), "position_embeddings", None)
-    padding_idx = getattr(embeddings, "padding_idx", None)
-    if padding_idx is not None:  # RoBERTa counts positions from padding_idx + 1
-        positions -= padding_idx + 1
+    padding_id = position_padding_id(transformer)
+    if padding_id is not None:
+        positions -= padding_id + 1
     return min(positions, tokenizer.model_max_length)
+
+
+def position_padding_id(transformer: Any) -> int | None:
+    """RETURNS (int | None): RoBERTa counts positions from the id of padding + 1; that id, or None
+    for encoders that count from 0."""
+    embeddings = getattr(getattr(transformer, "embeddings", None), "position_embeddings", None)
+    return getattr(embeddings, "padding_idx", None)
 
 
 def pack_tokenizer(tokenizer: PreTrainedTokenizerFast) -> dict[str, str]:

@@ -26,7 +26,7 @@ from .masked_lm import (
     set_up_layers,
     train,
 )
-from .rates import flop_per_piece
+from .record import flop_per_piece
 from .warm_start import SPECIAL
 
 

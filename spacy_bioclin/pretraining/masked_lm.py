@@ -2,9 +2,7 @@
 et al. 2019; Lewis et al. 2020), on the Trainer of the transformers library: one CPU, one GPU, or
 many with `torchrun`."""
 
-import json
 import math
-import os
 import statistics
 import time
 from collections.abc import Mapping
@@ -24,13 +22,12 @@ from transformers import (
 from transformers.trainer_utils import get_last_checkpoint
 
 from ..encoders.layers import use_fast_layers
-from ..encoders.loading import quiet
+from ..encoders.loading import max_window, quiet
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError
-from ..training.picture import draw_curves
 from .blocks import NO_LOSS, MaskedBlocks, Masking, describe_vocabulary, prepare_blocks
 from .corpus import check_shares
-from .rates import flop_per_piece, matrix_flops, measured
+from .record import flop_per_piece, matrix_flops, measured, write_record
 from .warm_start import change_vocabulary, keep_lowest_layers
 
 # Blocks of held-out text per language that perplexity is measured on.
@@ -244,26 +241,6 @@ def train(
     return record
 
 
-def write_record(record: Mapping[str, Any], path: Path) -> None:
-    """Write the record, and the curves of perplexity in it as a picture beside it."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(record, indent=2))
-    os.replace(partial, path)
-    pieces_per_step = record["settings"]["batch_pieces"] / 1e6
-    curves = {
-        lang: [(row["step"] * pieces_per_step, row[lang]) for row in record["perplexity"]]
-        for lang in record["perplexity"][0]
-        if lang != "step"
-    }
-    picture = draw_curves(
-        curves,
-        title="Perplexity of masked pieces, held-out text",
-        x_label="million pieces read",
-        logarithmic=True,
-    )
-    path.with_name("perplexity.svg").write_text(picture)
-
-
 def open_model(
     start_from: str,
     tokenizer: PreTrainedTokenizerFast | None,
@@ -301,6 +278,11 @@ def make_trainer(
     settings: Settings,
 ) -> MaskedTrainer:
     """RETURNS (MaskedTrainer): With the blocks of the corpus, ready to train."""
+    longest = max_window(tokenizer, model.pretrained.base_model)
+    if settings.length > longest:
+        raise BioclinError(
+            f"length = {settings.length}: the encoder reads {longest} pieces at most"
+        )
     args = training_arguments(out, settings)
     with args.main_process_first(desc="blocks"):
         blocks = prepare_blocks(corpus, tokenizer, out / "blocks", length=settings.length)

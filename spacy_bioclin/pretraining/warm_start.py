@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from ..encoders.loading import quiet
+from ..encoders.loading import position_padding_id, quiet
 from ..errors import BioclinError
 
 # Special pieces do the same thing under any name.
@@ -28,11 +28,18 @@ def change_vocabulary(
     layers (int | None): Keep only that many of the lowest layers; the upper ones are nearest to the
         task that the encoder was made for (Sajjad et al. 2023).
     RETURNS (transformers.PreTrainedModel): Encoder with a masked-language-model head, in fp32.
-    RAISES (BioclinError): If the encoder has fewer layers, or its layers cannot be found.
+    RAISES (BioclinError): If the encoder has fewer layers, or its layers cannot be found, or it
+        counts positions from padding and the new vocabulary has that elsewhere.
     """
     with quiet():
         model = AutoModelForMaskedLM.from_pretrained(source, torch_dtype=torch.float32)
     old = AutoTokenizer.from_pretrained(source, use_fast=True)
+    padding_id = position_padding_id(model.base_model)
+    if padding_id not in (None, tokenizer.pad_token_id):
+        raise BioclinError(
+            f"{source} counts positions from its padding, piece {padding_id}, which is piece "
+            f"{tokenizer.pad_token_id} of the new vocabulary: learn that with --kind bpe"
+        )
     vectors = new_vectors(old, tokenizer, model.get_input_embeddings().weight.detach())
     with quiet():
         model.resize_token_embeddings(len(tokenizer))
@@ -99,6 +106,8 @@ def keep_lowest_layers(model: nn.Module, n_layers: int) -> None:
         )
     del stacks[0][n_layers:]
     config.num_hidden_layers = n_layers
+    if isinstance(getattr(config, "attention_window", None), list):  # Longformer: one a layer
+        config.attention_window = config.attention_window[:n_layers]
 
 
 def _forget_old_pieces(model: Any) -> None:

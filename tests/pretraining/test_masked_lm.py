@@ -89,6 +89,7 @@ def test_training_lowers_perplexity_and_gives_an_encoder(
     assert record["pieces_per_second"] > 0
     assert 0 < record["share_of_matrix_rate"] < 2
     assert json.loads((tmp_path / "out" / "pretraining.json").read_text()) == record
+    assert "<polyline" in (tmp_path / "out" / "perplexity.svg").read_text()
     tokenizer, encoder = load_pretrained(str(tmp_path / "out" / "encoder"), {})
     assert encoder.config.num_hidden_layers == 1
     assert encoder.config.hidden_dropout_prob == 0.1
@@ -122,8 +123,15 @@ def test_batches_that_do_not_fit_are_refused(corpus: Path, start: Path, tmp_path
         run(corpus, tmp_path, start, batch_pieces=100)
 
 
+def test_blocks_that_the_encoder_cannot_read_are_refused(
+    corpus: Path, start: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(BioclinError, match="length = 1024: the encoder reads 512 pieces at most"):
+        run(corpus, tmp_path, start, length=1024, batch_pieces=1024)
+
+
 def test_shares_must_name_all_languages(corpus: Path, start: Path, tmp_path: Path) -> None:
-    with pytest.raises(BioclinError, match=r"the corpus has \['en', 'es'\]"):
+    with pytest.raises(BioclinError, match=r"each language of the corpus, \['en', 'es'\]"):
         run(corpus, tmp_path, start, shares={"es": 1.0})
 
 

@@ -5,8 +5,10 @@ import torch
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.pretraining.vocabulary import learn_vocabulary
 from spacy_bioclin.pretraining.warm_start import change_vocabulary, keep_lowest_layers, new_vectors
 from tests.conftest import make_encoder
+from tests.pretraining.conftest import SENTENCES
 
 
 @pytest.mark.parametrize(("model_type", "kind"), [("bert", "wordpiece"), ("roberta", "bytes")])
@@ -59,3 +61,19 @@ def test_a_piece_inside_a_word_starts_from_the_old_one_inside_a_word(
 def test_more_layers_than_there_are_is_an_error(tiny_encoder: Path) -> None:
     with pytest.raises(BioclinError, match="layers = 3: keep 1 to 2"):
         keep_lowest_layers(AutoModel.from_pretrained(tiny_encoder), 3)
+
+
+def test_padding_must_stay_where_positions_are_counted_from(tmp_path: Path) -> None:
+    folder = make_encoder(tmp_path / "old", "roberta", "bytes")
+    texts = [sentence for sentences in SENTENCES.values() for sentence in sentences]
+    wordpiece = learn_vocabulary(texts * 3, size=200, kind="wordpiece")
+    with pytest.raises(BioclinError, match="piece 1, which is piece 0 of the new vocabulary"):
+        change_vocabulary(str(folder), wordpiece)
+
+
+def test_longformer_is_cut_with_its_windows(tmp_path: Path) -> None:
+    folder = make_encoder(tmp_path / "long", "longformer", "bytes")
+    encoder = AutoModel.from_pretrained(folder)
+    keep_lowest_layers(encoder, 1)
+    encoder.save_pretrained(folder)
+    assert len(AutoModel.from_pretrained(folder).encoder.layer) == 1

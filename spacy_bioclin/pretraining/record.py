@@ -1,12 +1,18 @@
-"""What training costs, and what the device could do: how near a training is to the limit."""
+"""What a training costs, how near it comes to what the device could do, and the record of it."""
 
+import json
 import math
+import os
 import statistics
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
+
+from ..training.picture import draw_curves
 
 
 def flop_per_piece(model: Any, length: int, mask_rate: float) -> float:
@@ -45,7 +51,7 @@ def measured(history: list[dict[str, float]], limit: float) -> dict[str, Any]:
     curve: dict[float, dict[str, float]] = {}
     for entry in history:
         for key, value in entry.items():
-            if key.startswith("eval_") and key.endswith("_loss"):
+            if key.startswith("eval_") and key.endswith("_loss") and key != "eval_loss":
                 lang = key.removeprefix("eval_").removesuffix("_loss")
                 curve.setdefault(entry["step"], {})[lang] = round(math.exp(value), 3)
     rates = [entry["pieces_per_second"] for entry in history if "pieces_per_second" in entry]
@@ -57,3 +63,23 @@ def measured(history: list[dict[str, float]], limit: float) -> dict[str, Any]:
         "share_of_matrix_rate": statistics.median(shares) if shares else None,
         "matrix_gflops": round(limit / 1e9, 1),
     }
+
+
+def write_record(record: Mapping[str, Any], path: Path) -> None:
+    """Write the record, and the curves of perplexity in it as a picture beside it."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(record, indent=2))
+    os.replace(partial, path)
+    pieces_per_step = record["settings"]["batch_pieces"] / 1e6
+    curves = {
+        lang: [(row["step"] * pieces_per_step, row[lang]) for row in record["perplexity"]]
+        for lang in record["perplexity"][0]
+        if lang != "step"
+    }
+    picture = draw_curves(
+        curves,
+        title="Perplexity of masked pieces, held-out text",
+        x_label="million pieces read",
+        logarithmic=True,
+    )
+    path.with_name("perplexity.svg").write_text(picture)

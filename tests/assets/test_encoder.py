@@ -1,0 +1,68 @@
+"""The encoder that ships: small, complete, documented, and it knows both languages."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spacy_bioclin.cli.package import read_license
+from spacy_bioclin.encoders.loading import load_pretrained
+from spacy_bioclin.pretraining.blocks import (
+    MaskedBlocks,
+    Masking,
+    describe_vocabulary,
+    make_blocks,
+)
+from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
+
+ASSETS = Path(__file__).parents[2] / "assets"
+ENCODER = ASSETS / "encoders" / "bioclin-compact"
+
+
+def test_it_is_small_and_carries_all_that_it_needs() -> None:
+    names = {path.name for path in ENCODER.iterdir()}
+    assert {"README.md", "config.json", "model.safetensors", "tokenizer.json"} <= names
+    assert sum(path.stat().st_size for path in ENCODER.iterdir()) <= 40 * 2**20
+    tokenizer, encoder = load_pretrained(str(ENCODER), {})
+    assert 5e6 <= encoder.num_parameters() <= 20e6
+    assert {weight.dtype for weight in encoder.parameters()} == {torch.float32}
+    assert len(tokenizer) == encoder.config.vocab_size
+
+
+def test_its_card_states_licence_sources_and_rebuild() -> None:
+    card = (ENCODER / "README.md").read_text("utf-8")
+    assert read_license(ENCODER) == "apache-2.0"
+    assert "scripts/build_encoder.sh" in card
+    for source in ("MiniLM", "SPACCC", "CANTEMIST", "NUBes", "E3C", "CC BY-SA", "JNLPBA"):
+        assert source in card
+
+
+def test_nothing_is_unknown_to_it() -> None:
+    tokenizer, _ = load_pretrained(str(ENCODER), {})
+    text = "Niña de 7 años: cefale\u0301a, 37,5 °C, µg/ml ≥ 5\r\n\t日本 😀 straße"
+    encoded = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+    assert tokenizer.unk_token_id not in encoded["input_ids"]
+    covered = {i for start, end in encoded["offset_mapping"] for i in range(start, end)}
+    assert {i for i, char in enumerate(text) if not char.isspace()} <= covered
+
+
+@pytest.mark.parametrize("lang", ["es", "en"])
+def test_it_predicts_masked_pieces_of_notes_that_it_has_never_read(lang: str) -> None:
+    tokenizer, _ = load_pretrained(str(ENCODER), {})
+    paths = sorted((ASSETS / "demo" / lang / "test").glob("*.txt"))[:10]
+    documents = (path.read_text("utf-8").splitlines() for path in paths)
+    blocks = {lang: np.stack(list(make_blocks(documents, tokenizer, length=128)))}
+    masking = Masking(rate=0.15, whole_words=False, seed=0)
+    dataset = MaskedBlocks(
+        blocks, {lang: 1.0}, len(blocks[lang]), describe_vocabulary(tokenizer), masking
+    )
+    model = MaskedLM(open_model(str(ENCODER), None, None, 0.0)).eval()
+    with torch.no_grad():
+        losses = [
+            model(**{name: values[None] for name, values in dataset[i].items()})["loss"].item()
+            for i in range(len(dataset))
+        ]
+    # A guess among all pieces is ln 16,384 = 9.7; their frequencies alone give about 7.
+    assert sum(losses) / len(losses) < math.log(300)
