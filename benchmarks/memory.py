@@ -79,8 +79,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.notes < WARM_UP + 2 * SPAN:
         parser.error(f"--notes {arguments.notes}: give {WARM_UP + 2 * SPAN} or more")
-    folder = WORK / "speed" / "compact"
-    make_systems("compact", folder, [])
+    folder = WORK / "speed" / "random"
+    make_systems("random", folder, [])
     texts = list(notes(arguments.notes, arguments.words))
     nlp = spacy.load(folder / "bioclin")
     loaded = {"rss_mb_loaded": round(status_mb("VmRSS"), 1)}

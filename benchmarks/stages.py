@@ -95,7 +95,7 @@ def measure(encoder: str, n_docs: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--encoder", choices=["compact", "base"], default="compact")
+    parser.add_argument("--encoder", choices=["compact", "random", "base"], default="random")
     parser.add_argument("--docs", type=int, default=64)
     arguments = parser.parse_args()
     stages = measure(arguments.encoder, arguments.docs)

@@ -38,7 +38,8 @@ def read_texts(corpus: Path) -> dict[str, list[str]]:
 
 
 def learn(training: list[str], kind: str, size: int) -> dict[str, Any]:
-    """RETURNS (dict): Name, kind, number of pieces, seconds to learn, folder."""
+    """RETURNS (dict): Name, kind, number of pieces and seconds to learn; from disk if it was learnt
+    before."""
     folder = WORK / "vocabulary" / f"{kind}-{size}"
     done = folder / "learnt.json"
     if not done.exists():
@@ -48,7 +49,7 @@ def learn(training: list[str], kind: str, size: int) -> dict[str, Any]:
         tokenizer.save_pretrained(folder)
         row = {"name": folder.name, "kind": kind, "size": len(tokenizer), "seconds": seconds}
         done.write_text(json.dumps(row), encoding="utf-8")
-    return {**json.loads(done.read_text(encoding="utf-8")), "folder": folder}
+    return json.loads(done.read_text(encoding="utf-8"))
 
 
 def measure(row: dict[str, Any], texts: dict[str, list[str]]) -> dict[str, Any]:
@@ -85,11 +86,14 @@ def main() -> None:
     files = find_files(arguments.corpus, "train")
     training = list(read_in_shares(files, {}))
     texts = read_texts(arguments.corpus)
-    vocabularies: list[dict[str, Any]] = []
     for size in arguments.sizes:
         for kind in arguments.kinds:
-            vocabularies.append(learn(training, kind, size))
-            print({**vocabularies[-1], "folder": None}, flush=True)
+            print(learn(training, kind, size), flush=True)
+    # Those of earlier calls too.
+    known = (WORK / "vocabulary").glob("*/learnt.json")
+    vocabularies: list[dict[str, Any]] = [
+        {**json.loads(path.read_text(encoding="utf-8")), "folder": path.parent} for path in known
+    ]
     vocabularies.sort(key=lambda row: (KINDS.index(row["kind"]), row["size"]))
     vocabularies.append({"name": "MiniLM", "folder": encoder_folder("minilm", "", Path())})
     rows = [measure(row, texts) for row in vocabularies]
