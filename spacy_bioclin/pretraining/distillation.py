@@ -229,6 +229,8 @@ def narrow_config(config: Any, layers: int | None, width: int) -> Any:
     narrow.num_attention_heads = width // head_width
     narrow.intermediate_size = round(config.intermediate_size * share)
     narrow.num_hidden_layers = layers or config.num_hidden_layers
+    if isinstance(getattr(narrow, "attention_window", None), list):  # Longformer: one a layer
+        narrow.attention_window = narrow.attention_window[: narrow.num_hidden_layers]
     narrow.initializer_range = config.initializer_range / math.sqrt(share)
     return narrow
 
