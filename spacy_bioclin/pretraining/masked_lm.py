@@ -20,6 +20,7 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.trainer_utils import get_last_checkpoint
+from transformers.utils import is_accelerate_available
 
 from ..encoders.layers import use_fast_layers
 from ..encoders.loading import max_window, quiet
@@ -313,7 +314,10 @@ def make_trainer(
 
 
 def training_arguments(out: Path, settings: Settings) -> TrainingArguments:
-    """RETURNS (TrainingArguments): The settings in the Trainer's words."""
+    """RETURNS (TrainingArguments): The settings in the Trainer's words.
+    RAISES (BioclinError): If accelerate is missing, or the batch is no whole number of blocks."""
+    if not is_accelerate_available():
+        raise BioclinError("The Trainer needs accelerate: pip install 'spacy-bioclin[pretrain]'")
     use_cpu = not torch.cuda.is_available()
     device = torch.device("cpu" if use_cpu else "cuda")
     dtype = choose_precision(settings.precision, device).dtype
