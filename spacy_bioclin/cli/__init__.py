@@ -12,7 +12,7 @@ from ..errors import BioclinError
 
 app = typer.Typer(
     name="bioclin",
-    help="Clinical text in Spanish and English: convert, train, evaluate, package.",
+    help="Clinical text in Spanish and English: convert, pretrain, train, distil, evaluate, package.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,  # locals hold note text
@@ -20,8 +20,8 @@ app = typer.Typer(
 
 # Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
 COMMANDS = (
-    *("convert", "init_encoder", "learn_vocabulary", "pretrain", "train", "evaluate", "annotate"),
-    *("package", "check_package", "info", "distill_ner", "clean_text", "distill"),
+    *("convert", "train", "distill_ner", "evaluate", "annotate", "package", "check_package"),
+    *("clean_text", "learn_vocabulary", "init_encoder", "pretrain", "distill", "info"),
 )
 
 

@@ -1,4 +1,4 @@
-"""`bioclin init-encoder`: a compact encoder with random weights, built on the spot."""
+"""`bioclin init-encoder`: a small encoder with random weights, built on the spot."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ def main(
     width: Annotated[int, typer.Option(help="Vector size, a multiple of 64.")] = 256,
     seed: Annotated[int, typer.Option(help="Seed of the weights.")] = 0,
 ) -> None:
-    """Build a compact encoder: random weights, vocabulary learnt from the training texts."""
+    """Build a small encoder: random weights, vocabulary learnt from the training texts."""
     from spacy.vocab import Vocab
 
     from ..corpora.docbin import read_docs
