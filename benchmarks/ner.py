@@ -89,7 +89,7 @@ STEPS = {
         "ncbi-disease": 600,
     },
     "compact": {
-        "meddocan": 1000,
+        "meddocan": 1600,
         "pharmaconer": 900,
         "cantemist": 1200,
         "bc5cdr": 900,

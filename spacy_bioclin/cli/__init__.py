@@ -12,7 +12,7 @@ from ..errors import BioclinError
 
 app = typer.Typer(
     name="bioclin",
-    help="Clinical text in Spanish and English: convert, pretrain, train, distil, evaluate, package.",
+    help="Clinical text in Spanish and English: pretrain, train, distil, evaluate, package.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,  # locals hold note text
