@@ -22,7 +22,7 @@ from typing import Any
 from machine import RESULTS, write_result
 
 from spacy_bioclin.pretraining.compact import build_compact_encoder
-from spacy_bioclin.training.picture import draw_curves
+from spacy_bioclin.pretraining.record import draw_perplexity
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / ".work" / "benchmarks" / "pretraining"
@@ -88,22 +88,7 @@ def main() -> None:
         "shipped" if i == 0 else folder.name: json.loads((folder / "pretraining.json").read_text())
         for i, folder in enumerate(folders)
     }
-    curves = {
-        f"{name} {lang}": [
-            (row["step"] * training["settings"]["batch_pieces"] / 1e6, row[lang])
-            for row in training["perplexity"]
-        ]
-        for name, training in trainings.items()
-        for lang in training["perplexity"][0]
-        if lang != "step"
-    }
-    picture = draw_curves(
-        curves,
-        title="Perplexity of masked pieces, held-out text",
-        x_label="million pieces read",
-        logarithmic=True,
-    )
-    (RESULTS / "pretraining.svg").write_text(picture, encoding="utf-8")
+    (RESULTS / "pretraining.svg").write_text(draw_perplexity(trainings), encoding="utf-8")
     resumed = kill_and_resume(arguments.built / "clean")
     print(json.dumps(resumed))
     print(write_result("pretraining", {"trainings": trainings, "kill_and_resume": resumed}))

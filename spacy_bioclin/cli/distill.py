@@ -1,6 +1,7 @@
 """`bioclin distill`: a small encoder learns the language from a large one."""
 
 import math
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -75,6 +76,8 @@ def main(
         ),
         resume=resume,
     )
+    if int(os.environ.get("RANK", "0")):  # torchrun: one process speaks for all
+        return
     if not record["finished"]:
         typer.echo(f"stopped after {max_seconds:g} s: go on with --resume")
         return

@@ -19,13 +19,13 @@ import numpy
 from ..about import __version__
 from ..errors import BioclinError
 from ..tokenization.rules import RULES
+from .corpus import SPLITS
 from .documents import CleanDocument, Counts, clean_document, count
 from .files import find_files, open_binary
 from .overlap import read_test_ngrams
 from .repeats import Repeats
 from .report import Report
 
-SPLITS = ("train", "held-out")
 BATCH_BYTES = 200_000
 BATCHES_AHEAD = 4  # per worker; bounds the text in memory
 

@@ -139,12 +139,7 @@ class MaskedTrainer(Trainer):
     def pieces_per_update(self) -> int:
         dataset: Any = self.train_dataset
         length = dataset.blocks[0].shape[1]
-        return (
-            self.args.train_batch_size
-            * self.args.world_size
-            * length
-            * (self.args.gradient_accumulation_steps)
-        )
+        return self.args.train_batch_size * self.args.world_size * length
 
 
 class StopInTime(TrainerCallback):

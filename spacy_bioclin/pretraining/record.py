@@ -70,16 +70,23 @@ def write_record(record: Mapping[str, Any], path: Path) -> None:
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(record, indent=2))
     os.replace(partial, path)
-    pieces_per_step = record["settings"]["batch_pieces"] / 1e6
+    path.with_name("perplexity.svg").write_text(draw_perplexity({"": record}))
+
+
+def draw_perplexity(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """RETURNS (str): SVG with a curve for each record, by name, and language."""
     curves = {
-        lang: [(row["step"] * pieces_per_step, row[lang]) for row in record["perplexity"]]
+        f"{name} {lang}".strip(): [
+            (row["step"] * record["settings"]["batch_pieces"] / 1e6, row[lang])
+            for row in record["perplexity"]
+        ]
+        for name, record in records.items()
         for lang in record["perplexity"][0]
         if lang != "step"
     }
-    picture = draw_curves(
+    return draw_curves(
         curves,
         title="Perplexity of masked pieces, held-out text",
         x_label="million pieces read",
         logarithmic=True,
     )
-    path.with_name("perplexity.svg").write_text(picture)
