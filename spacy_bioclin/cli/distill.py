@@ -3,10 +3,11 @@
 import math
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ..pretraining.settings import DEFAULTS, Settings
 from .shares import parse_shares
 
 
@@ -28,21 +29,29 @@ def main(
         typer.Option(help="Of the text, the teacher's scores and the teacher's vectors."),
     ] = (5.0, 2.0, 1.0),
     temperature: Annotated[float, typer.Option(help="Divides the scores of both.")] = 2.0,
-    steps: Annotated[int, typer.Option(help="Updates.")] = 10_000,
-    batch_pieces: Annotated[int, typer.Option(help="Pieces of an update, all devices.")] = 8192,
-    length: Annotated[int, typer.Option(help="Pieces that the encoders read at once.")] = 256,
-    learn_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-4,
-    mask_rate: Annotated[float, typer.Option(help="Share of the pieces to predict.")] = 0.15,
-    whole_words: Annotated[bool, typer.Option(help="Mask words instead of pieces.")] = False,
+    steps: Annotated[int, typer.Option(help="Updates.")] = DEFAULTS.steps,
+    batch_pieces: Annotated[int, typer.Option(help="Pieces of an update.")] = DEFAULTS.batch_pieces,
+    length: Annotated[int, typer.Option(help="Pieces read at once.")] = DEFAULTS.length,
+    learn_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = DEFAULTS.learn_rate,
+    mask_rate: Annotated[float, typer.Option(help="Share to predict.")] = DEFAULTS.mask_rate,
+    whole_words: Annotated[
+        bool, typer.Option(help="Mask words instead of pieces.")
+    ] = DEFAULTS.whole_words,
     share: Annotated[
         list[str] | None,
         typer.Option(help="LANG=SHARE of the training text, once a language; else equal shares."),
     ] = None,
-    dropout: Annotated[float, typer.Option(help="Of the student's hidden layers.")] = 0.0,
-    every: Annotated[int, typer.Option(help="Updates between evaluations and checkpoints.")] = 500,
-    precision: Annotated[str, typer.Option(help="auto, bf16, fp16 or fp32.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Of order, masks and new weights.")] = 0,
-    max_seconds: Annotated[float, typer.Option(help="Stop with a checkpoint; 0: never.")] = 0,
+    dropout: Annotated[
+        float, typer.Option(help="Of the student's hidden layers.")
+    ] = DEFAULTS.dropout,
+    every: Annotated[
+        int, typer.Option(help="Updates between evaluations and checkpoints.")
+    ] = DEFAULTS.every,
+    precision: Annotated[str, typer.Option(help="auto, bf16, fp16 or fp32.")] = DEFAULTS.precision,
+    seed: Annotated[int, typer.Option(help="Of order, masks and new weights.")] = DEFAULTS.seed,
+    max_seconds: Annotated[
+        float, typer.Option(help="Stop with a checkpoint; 0: never.")
+    ] = DEFAULTS.max_seconds,
     resume: Annotated[bool, typer.Option(help="Go on from the last checkpoint.")] = False,
 ) -> None:
     """Train a small encoder to predict masked pieces as TEACHER does.
@@ -50,7 +59,6 @@ def main(
     `bioclin distill encoders/large clean -o small --layers 3` makes one of three layers.
     `torchrun --nproc-per-node 4 -m spacy_bioclin distill …` uses four GPUs."""
     from ..pretraining.distillation import Objective, distill
-    from ..pretraining.masked_lm import Settings
 
     record = distill(
         teacher,
@@ -76,8 +84,11 @@ def main(
         ),
         resume=resume,
     )
-    if int(os.environ.get("RANK", "0")):  # torchrun: one process speaks for all
-        return
+    if not int(os.environ.get("RANK", "0")):  # torchrun: one process speaks for all
+        _tell(record, out, max_seconds)
+
+
+def _tell(record: dict[str, Any], out: Path, max_seconds: float) -> None:
     if not record["finished"]:
         typer.echo(f"stopped after {max_seconds:g} s: go on with --resume")
         return

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..pretraining.settings import DEFAULTS, Settings
 from .shares import parse_shares
 
 
@@ -22,27 +23,33 @@ def main(
     layers: Annotated[
         int | None, typer.Option(help="Keep only that many of the lowest layers.")
     ] = None,
-    steps: Annotated[int, typer.Option(help="Updates.")] = 10_000,
-    batch_pieces: Annotated[int, typer.Option(help="Pieces of an update, all devices.")] = 8192,
-    length: Annotated[int, typer.Option(help="Pieces that the encoder reads at once.")] = 256,
-    learn_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-4,
-    mask_rate: Annotated[float, typer.Option(help="Share of the pieces to predict.")] = 0.15,
-    whole_words: Annotated[bool, typer.Option(help="Mask words instead of pieces.")] = False,
+    steps: Annotated[int, typer.Option(help="Updates.")] = DEFAULTS.steps,
+    batch_pieces: Annotated[int, typer.Option(help="Pieces of an update.")] = DEFAULTS.batch_pieces,
+    length: Annotated[int, typer.Option(help="Pieces read at once.")] = DEFAULTS.length,
+    learn_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = DEFAULTS.learn_rate,
+    mask_rate: Annotated[float, typer.Option(help="Share to predict.")] = DEFAULTS.mask_rate,
+    whole_words: Annotated[
+        bool, typer.Option(help="Mask words instead of pieces.")
+    ] = DEFAULTS.whole_words,
     share: Annotated[
         list[str] | None,
         typer.Option(help="LANG=SHARE of the training text, once a language; else equal shares."),
     ] = None,
-    dropout: Annotated[float, typer.Option(help="Of the hidden layers.")] = 0.0,
-    every: Annotated[int, typer.Option(help="Updates between evaluations and checkpoints.")] = 500,
-    precision: Annotated[str, typer.Option(help="auto, bf16, fp16 or fp32.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Of order, masks and new weights.")] = 0,
-    max_seconds: Annotated[float, typer.Option(help="Stop with a checkpoint; 0: never.")] = 0,
+    dropout: Annotated[float, typer.Option(help="Of the hidden layers.")] = DEFAULTS.dropout,
+    every: Annotated[
+        int, typer.Option(help="Updates between evaluations and checkpoints.")
+    ] = DEFAULTS.every,
+    precision: Annotated[str, typer.Option(help="auto, bf16, fp16 or fp32.")] = DEFAULTS.precision,
+    seed: Annotated[int, typer.Option(help="Of order, masks and new weights.")] = DEFAULTS.seed,
+    max_seconds: Annotated[
+        float, typer.Option(help="Stop with a checkpoint; 0: never.")
+    ] = DEFAULTS.max_seconds,
     resume: Annotated[bool, typer.Option(help="Go on from the last checkpoint.")] = False,
 ) -> None:
     """Train an encoder to predict masked pieces, from scratch or continued.
 
     `torchrun --nproc-per-node 4 -m spacy_bioclin pretrain …` uses four GPUs."""
-    from ..pretraining.masked_lm import Settings, pretrain
+    from ..pretraining.masked_lm import pretrain
 
     record = pretrain(
         corpus,

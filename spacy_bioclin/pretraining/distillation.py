@@ -18,7 +18,6 @@ from .blocks import NO_LOSS
 from .masked_lm import (
     MaskedLM,
     MaskedTrainer,
-    Settings,
     find_checkpoint,
     make_trainer,
     open_model,
@@ -27,6 +26,7 @@ from .masked_lm import (
     train,
 )
 from .record import flop_per_piece
+from .settings import Settings
 from .warm_start import SPECIAL
 
 

@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,41 +29,12 @@ from ..errors import BioclinError
 from .blocks import NO_LOSS, MaskedBlocks, Masking, describe_vocabulary, prepare_blocks
 from .corpus import check_shares
 from .record import flop_per_piece, matrix_flops, measured, write_record
+from .settings import Settings
 from .warm_start import change_vocabulary, keep_lowest_layers
 
 # Blocks of held-out text per language that perplexity is measured on.
 N_HELD_OUT = 128
 HELD_OUT_SEED = 1_000_003
-
-
-class Settings(NamedTuple):
-    """How to train; the command line has one option for each.
-
-    steps (int): Updates.
-    batch_pieces (int): Pieces of an update, over all devices.
-    length (int): Pieces of a block.
-    learn_rate (float): Its peak, after a warm-up over 6 % of the steps; then linear decay.
-    mask_rate (float), whole_words (bool): See `blocks.Masking`.
-    shares (Mapping[str, float]): Language -> share of the training text; empty: all the same.
-    dropout (float): Of the hidden layers; 0 is best where text is seen once or twice.
-    every (int): Updates between two evaluations, each of which leaves a checkpoint.
-    precision (str): As everywhere, see `encoders.precision`.
-    seed (int): Of the order, the masks and new weights.
-    max_seconds (float): Stop with a checkpoint after this time; 0: never.
-    """
-
-    steps: int
-    batch_pieces: int
-    length: int
-    learn_rate: float
-    mask_rate: float
-    whole_words: bool
-    shares: Mapping[str, float]
-    dropout: float
-    every: int
-    precision: str
-    seed: int
-    max_seconds: float
 
 
 class MaskedLM(nn.Module):

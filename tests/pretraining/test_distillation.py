@@ -22,7 +22,8 @@ from spacy_bioclin.pretraining.distillation import (
     open_student,
     open_teacher,
 )
-from spacy_bioclin.pretraining.masked_lm import MaskedLM, Settings, open_model
+from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
+from spacy_bioclin.pretraining.settings import Settings
 from tests.conftest import make_encoder
 
 OBJECTIVE = Objective(text=5.0, scores=2.0, vectors=1.0, temperature=2.0)
@@ -31,14 +32,9 @@ SETTINGS = Settings(
     batch_pieces=128,
     length=32,
     learn_rate=5e-3,
-    mask_rate=0.15,
-    whole_words=False,
-    shares={},
     dropout=0.1,
     every=4,
     precision="fp32",
-    seed=0,
-    max_seconds=0,
 )
 
 

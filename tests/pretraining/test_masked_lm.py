@@ -12,7 +12,8 @@ from spacy_bioclin.encoders.loading import load_pretrained
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.pretraining.blocks import NO_LOSS
 from spacy_bioclin.pretraining.compact import build_compact_encoder
-from spacy_bioclin.pretraining.masked_lm import MaskedLM, Settings, open_model, pretrain
+from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model, pretrain
+from spacy_bioclin.pretraining.settings import Settings
 from tests.conftest import make_encoder
 from tests.pretraining.conftest import SENTENCES
 
@@ -21,14 +22,10 @@ SETTINGS = Settings(
     batch_pieces=256,
     length=32,
     learn_rate=5e-3,
-    mask_rate=0.15,
     whole_words=True,
-    shares={},
     dropout=0.1,
     every=4,
     precision="fp32",
-    seed=0,
-    max_seconds=0,
 )
 
 
