@@ -1,0 +1,63 @@
+"""Label schemes for protected health information, and the way from one to another."""
+
+from functools import cache
+from pathlib import Path
+
+import srsly
+
+from ..errors import BioclinError
+
+LABELS = Path(__file__).with_name("labels.yml")
+SCHEMES = ("meddocan", "i2b2", "hipaa")
+
+
+@cache
+def load_types() -> dict[str, dict[str, str]]:
+    """RETURNS (dict[str, dict[str, str]]): PHI type -> scheme -> label."""
+    return srsly.read_yaml(LABELS)
+
+
+def check_scheme(scheme: str) -> None:
+    """RAISES (BioclinError): There is no such scheme."""
+    if scheme not in SCHEMES:
+        raise BioclinError(f"scheme = {scheme!r}: want one of {', '.join(SCHEMES)}")
+
+
+def scheme_labels(scheme: str) -> tuple[str, ...]:
+    """RETURNS (tuple[str, ...]): Labels of a scheme, in the order of the types."""
+    check_scheme(scheme)
+    return tuple(dict.fromkeys(labels[scheme] for labels in load_types().values()))
+
+
+def label_of(phi_type: str, scheme: str) -> str:
+    """RETURNS (str): What a scheme calls a PHI type."""
+    check_scheme(scheme)
+    types = load_types()
+    if phi_type not in types:
+        raise BioclinError(f"PHI type {phi_type!r}: want one of {', '.join(types)}")
+    return types[phi_type][scheme]
+
+
+@cache
+def type_of(label: str, scheme: str | None = None) -> str | None:
+    """Find what a label means.
+
+    label (str): Label of any scheme.
+    scheme (str | None): Where to look; None for all of them.
+    RETURNS (str | None): The first PHI type with this label; None if there is none.
+    """
+    for phi_type, labels in load_types().items():
+        if label == labels.get(scheme, "") if scheme else label in labels.values():
+            return phi_type
+    return None
+
+
+def map_label(label: str, scheme: str) -> str:
+    """Say a label in another scheme.
+
+    label (str): Label of any scheme.
+    scheme (str): The scheme wanted.
+    RETURNS (str): The label there. A label that the scheme has, or that none has, stays.
+    """
+    phi_type = None if label in scheme_labels(scheme) else type_of(label)
+    return label if phi_type is None else label_of(phi_type, scheme)
