@@ -28,6 +28,7 @@ DEFAULT_CONFIG = Config().from_str(
 spans_key = null
 nested = false
 scheme = "BILUO"
+doubtful_from = null
 teacher_weight = 0.5
 
 [component.scorer]
@@ -69,6 +70,7 @@ def make_ner(
     spans_key: str | None,
     nested: bool,
     scheme: str,
+    doubtful_from: float | None,
     teacher_weight: float,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "ClinicalNer":
@@ -80,6 +82,9 @@ def make_ner(
     nested (bool): Tag each label on its own, so that entities of different labels may overlap.
         Needs a spans_key.
     scheme (str): "BIO" or "BILUO".
+    doubtful_from (float | None): Also write what the most probable tags leave out, but which is an
+        entity with this probability or more: for de-identification, which would rather hide too
+        much. Its probability is that of its surest token. Needs a spans_key. null to leave it out.
     teacher_weight (float): Of the teacher's tags beside gold tags, from 0 to 1, in training on a
         corpus that `bioclin distill-ner` made. Elsewhere it changes nothing.
     scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
@@ -91,6 +96,7 @@ def make_ner(
         spans_key=spans_key,
         nested=nested,
         scheme=scheme,
+        doubtful_from=doubtful_from,
         teacher_weight=teacher_weight,
         scorer=scorer,
     )
@@ -112,12 +118,14 @@ class ClinicalNer(TrainablePipe):
         spans_key: str | None,
         nested: bool,
         scheme: str,
+        doubtful_from: float | None,
         teacher_weight: float,
         scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        if nested and spans_key is None:
+        if (nested or doubtful_from is not None) and spans_key is None:
+            setting = "nested = true" if nested else f"doubtful_from = {doubtful_from}"
             raise BioclinError(
-                f"[components.{name}] nested = true needs a spans_key, since doc.ents cannot hold "
+                f"[components.{name}] {setting} needs a spans_key, since doc.ents cannot hold "
                 'entities that overlap: set spans_key (e.g. "ents")'
             )
         make_tag_sets((), scheme=scheme, nested=nested)  # checks the scheme
@@ -129,6 +137,7 @@ class ClinicalNer(TrainablePipe):
         self.model = model
         self.name = name
         self.scorer = scorer
+        self.doubtful_from = doubtful_from
         self.teacher_weight = teacher_weight
         self.cfg: dict[str, Any] = {
             "spans_key": spans_key,
@@ -186,7 +195,8 @@ class ClinicalNer(TrainablePipe):
     def _find(self, docs: list[Doc], scores: TagScores | None) -> list[list[Entity]]:
         if scores is None:
             return [[] for _ in docs]
-        found = find_entities(scores, self.tag_sets, self._grammar(torch.device("cpu")))
+        grammar = self._grammar(torch.device("cpu"))
+        found = find_entities(scores, self.tag_sets, grammar, doubtful_from=self.doubtful_from)
         return [_trim_blanks(doc, entities) for doc, entities in zip(docs, found, strict=True)]
 
     def get_marginals(self, docs: list[Doc], *, temperature: float) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from . import crf
 from .model import TagScores
-from .tags import MISSING, TagSet, decode_tags, legal_transitions
+from .tags import MISSING, OUTSIDE, TagSet, decode_tags, legal_transitions
 
 # Largest number of scores in one batch of sequences: 32 MB in float64 for each of the half-dozen
 # arrays that a CRF needs.
@@ -94,13 +94,19 @@ def make_batches(scores: TagScores, grammar: Grammar) -> Iterator[Batch]:
 
 
 def find_entities(
-    scores: TagScores, tag_sets: list[TagSet], grammar: Grammar
+    scores: TagScores,
+    tag_sets: list[TagSet],
+    grammar: Grammar,
+    *,
+    doubtful_from: float | None = None,
 ) -> list[list[Entity]]:
     """Decode the most probable legal tags of each Doc and give each entity its posterior
     probability. The recurrences run on the CPU: a GPU is no faster at many small steps, and has
     the next batch to encode.
 
     grammar (Grammar): On the CPU.
+    doubtful_from (float | None): Add what the most probable tags leave out although it is an entity
+        with this probability or more; None to add nothing.
     RETURNS (list[list[Entity]]): Per Doc, by start.
     """
     found: list[list[Entity]] = [[] for _ in scores.lengths]
@@ -116,6 +122,9 @@ def find_entities(
         path = crf.most_probable_tags(variables, batch.packing, legal)
         tags = np.empty(path.shape, dtype=np.int64)
         tags[:, batch.packing.rows] = path
+        if doubtful_from is not None:
+            posterior = np.empty((*path.shape, tag_sets[0].n_tags))
+            posterior[:, batch.packing.rows] = (variables.alpha * variables.beta).numpy()
         docs, rows, names = [], [], []
         for layer, tag_set in enumerate(tag_sets):
             start = 0
@@ -125,6 +134,9 @@ def find_entities(
                     docs.append((doc, ent_start, ent_end))
                     rows.append((layer, start + ent_start, start + ent_end - 1))
                     names.append(label)
+                if doubtful_from is not None:
+                    here = posterior[layer, start:end], tags[layer, start:end]
+                    found[doc].extend(doubtful_entities(*here, tag_set, doubtful_from))
                 start = end
         if not rows:
             continue
@@ -134,6 +146,27 @@ def find_entities(
         for (doc, ent_start, ent_end), label, p in zip(docs, names, probabilities, strict=True):
             found[doc].append(Entity(ent_start, ent_end, label, p))
     return [sorted(entities) for entities in found]
+
+
+def doubtful_entities(
+    posterior: np.ndarray, path: np.ndarray, tag_set: TagSet, threshold: float
+) -> Iterator[Entity]:
+    """Find runs of tokens that the most probable tags leave out, but which may well be part of an
+    entity.
+
+    posterior (ndarray): Probability of each tag of each token, (n_tokens, n_tags).
+    path (ndarray): The most probable tags, (n_tokens,).
+    threshold (float): Least probability of a token that it is not outside.
+    YIELDS (Entity): With the label that is most probable in it, and the probability that its most
+        probable token is not outside.
+    """
+    inside = 1 - posterior[:, OUTSIDE]
+    doubtful = (path == OUTSIDE) & (inside >= threshold)
+    edges = np.flatnonzero(np.diff(doubtful, prepend=False, append=False))
+    for start, end in edges.reshape(-1, 2).tolist():
+        mass = posterior[start:end, 1:].reshape(end - start, len(tag_set.labels), -1).sum((0, 2))
+        label = tag_set.labels[int(mass.argmax())]
+        yield Entity(start, end, label, float(inside[start:end].max()))
 
 
 def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, TagScores]:

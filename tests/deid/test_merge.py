@@ -1,0 +1,60 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_bioclin.deid.merge import merge_spans
+from spacy_bioclin.deid.spans import PhiSpan
+
+TEXT = "Dra. Ana Ruiz, 28013 Madrid. " * 4
+
+
+def merge(*spans: PhiSpan, overlaps: str = "confident", **thresholds: float) -> list[PhiSpan]:
+    return merge_spans(spans, TEXT, overlaps=overlaps, thresholds=thresholds)
+
+
+def test_the_most_confident_wins_and_the_rest_stays_hidden() -> None:
+    long, sure = PhiSpan(0, 20, "PLACE", 0.6, "a"), PhiSpan(5, 13, "NAME", 0.9, "b")
+    assert merge(long, sure) == [
+        PhiSpan(0, 4, "PLACE", 0.6, "a"),
+        PhiSpan(5, 13, "NAME", 0.9, "b"),
+        PhiSpan(13, 20, "PLACE", 0.6, "a"),
+    ]
+    assert merge(long, sure, overlaps="longest") == [long]
+
+
+def test_agreement_is_told() -> None:
+    (span,) = merge(PhiSpan(5, 13, "NAME", 0.9, "ner"), PhiSpan(5, 13, "NAME", 0.7, "title"))
+    assert span == PhiSpan(5, 13, "NAME", 0.9, "ner+title")
+
+
+def test_thresholds_by_label() -> None:
+    spans = PhiSpan(5, 13, "NAME", 0.4, "ner"), PhiSpan(15, 20, "PLACE", 0.4, "ner")
+    assert merge(*spans, NAME=0.5) == [spans[1]]
+
+
+def test_what_holds_no_letter_is_no_span() -> None:
+    assert merge(PhiSpan(13, 15, "NAME", 0.9, "ner")) == []
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 100),
+            st.integers(1, 12),
+            st.sampled_from(["A", "B"]),
+            st.sampled_from([0.2, 0.5, 0.9]),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from(["confident", "longest"]),
+)
+def test_no_letter_is_lost_and_none_twice(
+    found: list[tuple[int, int, str, float]], overlaps: str
+) -> None:
+    spans = [PhiSpan(s, min(s + n, len(TEXT)), label, c, "x") for s, n, label, c in found]
+    merged = merge(*spans, overlaps=overlaps)
+    assert all(a.end <= b.start for a, b in zip(merged, merged[1:], strict=False))
+
+    def letters(spans: list[PhiSpan]) -> set[int]:
+        return {i for span in spans for i in range(span.start, span.end) if TEXT[i].isalnum()}
+
+    assert letters(merged) == letters(spans)

@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+
+from spacy_bioclin.deid.labels import (
+    SCHEMES,
+    label_of,
+    load_types,
+    map_label,
+    scheme_labels,
+    type_of,
+)
+from spacy_bioclin.deid.policy import OPERATORS, load_policy, make_policy
+from spacy_bioclin.errors import BioclinError
+
+
+def test_schemes_have_their_labels() -> None:
+    assert len(scheme_labels("meddocan")) == 29
+    assert len(set(scheme_labels("hipaa")) - {"AGE", "SEX", "OTHER"}) == 18
+    for phi_type, labels in load_types().items():
+        assert set(labels) == set(SCHEMES), phi_type
+
+
+@pytest.mark.parametrize("source", SCHEMES)
+@pytest.mark.parametrize("target", SCHEMES)
+def test_every_label_has_one_in_every_scheme(source: str, target: str) -> None:
+    for label in scheme_labels(source):
+        mapped = map_label(label, target)
+        assert mapped in scheme_labels(target)
+        assert map_label(mapped, target) == mapped
+
+
+def test_mapping_says_the_same() -> None:
+    assert map_label("NOMBRE_PERSONAL_SANITARIO", "i2b2") == "DOCTOR"
+    assert map_label("DOCTOR", "hipaa") == "NAME"
+    assert map_label("FECHAS", "hipaa") == "DATE"
+    assert map_label("DIAGNOSIS", "hipaa") == "DIAGNOSIS"
+    assert type_of("TERRITORIO") == "city"
+    with pytest.raises(BioclinError, match="patient_nam"):
+        label_of("patient_nam", "i2b2")
+
+
+def test_a_type_goes_before_a_label_and_any_scheme_counts() -> None:
+    settings = {"operators": {"DATE": "generalize", "staff_name": "keep", "NAME": "surrogate"}}
+    policy = make_policy(settings, lang="es", source="test")
+    assert policy.scheme == "meddocan"
+    assert policy.operator_for("FECHAS", "date") == "generalize"
+    assert policy.operator_for("NOMBRE_PERSONAL_SANITARIO", "staff_name") == "keep"
+    assert policy.operator_for("NOMBRE_SUJETO_ASISTENCIA", "patient_name") == "surrogate"
+    assert policy.operator_for("PAIS", "country") == "mask"
+    assert policy.needs_key
+
+
+def test_the_hash_tells_policies_apart() -> None:
+    policies = [make_policy({"default": name}, lang="en", source="test") for name in OPERATORS]
+    assert len({policy.hash for policy in policies}) == len(OPERATORS)
+    assert policies[0].hash == make_policy({"default": "keep"}, lang="en", source="x").hash
+
+
+@pytest.mark.parametrize(
+    ("yaml", "says"),
+    [
+        ("scheme: meddocn", "did you mean meddocan"),
+        ("operators: {FECHA: mask}", "did you mean FECHAS"),
+        ("operators: {FECHAS: masc}", "did you mean mask"),
+        ("default: nothing", "'nothing' is unknown"),
+        ("operator: {}", "did you mean operators"),
+        ("operators: [FECHAS]", "no table"),
+        ("keep_weekdays: 3", "true or false"),
+        ("- a list", "no table of settings"),
+        ("a: [", "not YAML"),
+    ],
+)
+def test_a_bad_policy_is_named(tmp_path: Path, yaml: str, says: str) -> None:
+    path = tmp_path / "policy.yml"
+    path.write_text(yaml)
+    with pytest.raises(BioclinError, match=says) as error:
+        load_policy(path, lang="es")
+    assert "policy.yml" in str(error.value)
+
+
+def test_no_file_and_an_empty_file(tmp_path: Path) -> None:
+    with pytest.raises(BioclinError, match="cannot be read"):
+        load_policy(tmp_path / "no.yml", lang="es")
+    (tmp_path / "empty.yml").write_text("")
+    assert load_policy(tmp_path / "empty.yml", lang="en").scheme == "i2b2"
