@@ -1,0 +1,58 @@
+"""Small things that all surrogates share: case, and the choice from a list."""
+
+import unicodedata
+from collections.abc import Collection, Sequence
+
+from ..evaluation.leaks import fold
+from .secret import Secret
+
+
+def compose(text: str) -> str:
+    """RETURNS (str): Letters and their accents as one code point each, where there is one."""
+    return unicodedata.normalize("NFC", text)
+
+
+def match_case(model: str, text: str) -> str:
+    """Write a text in the case of another.
+
+    model (str): "GARCÍA", "García" or "garcía". A single capital counts as "García".
+    RETURNS (str): The text in capitals, with a capital in front (what else is in it stays), or in
+        lower case.
+    """
+    letters = [char for char in model if char.isalpha()]
+    if not letters or letters[0].islower():
+        return text.lower()
+    if len(letters) > 1 and all(not char.islower() for char in letters):
+        return text.upper()
+    return text[:1].upper() + text[1:]
+
+
+def is_forbidden(text: str, value: str, forbidden: Collection[str]) -> bool:
+    """RETURNS (bool): The text is the value, or it or one of its words is among the folded words
+    that must not come out."""
+    folded = fold(text)
+    return (
+        folded == fold(value)
+        or folded in forbidden
+        or any(fold(word) in forbidden for word in text.split())
+    )
+
+
+def choose(
+    pool: Sequence[str], secret: Secret, purpose: str, value: str, forbidden: Collection[str]
+) -> str | None:
+    """Choose from a list: where to start is keyed, what must not come out is passed over.
+
+    pool (Sequence[str]): The list; its order must be the same on every machine.
+    value (str): The original: what it folds to decides, and it is never chosen itself.
+    forbidden (Collection[str]): Folded words.
+    RETURNS (str | None): None if nothing is left.
+    """
+    if not pool:
+        return None
+    start = secret.number(purpose, fold(value), len(pool))
+    for i in range(len(pool)):
+        candidate = pool[(start + i) % len(pool)]
+        if not is_forbidden(candidate, value, forbidden):
+            return candidate
+    return None
