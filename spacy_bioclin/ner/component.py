@@ -47,6 +47,8 @@ grad_factor = 1.0
 @layers = "reduce_mean.v1"
 """
 )
+# `span.id_` of what the most probable tags leave out.
+DOUBTFUL = "doubtful"
 # How many Docs of the training corpus `initialize` looks at to infer widths.
 N_SAMPLE = 10
 
@@ -84,7 +86,8 @@ def make_ner(
     scheme (str): "BIO" or "BILUO".
     doubtful_from (float | None): Also write what the most probable tags leave out, but which is an
         entity with this probability or more: for de-identification, which would rather hide too
-        much. Its probability is that of its surest token. Needs a spans_key. null to leave it out.
+        much. Its probability is that of its surest token, its `span.id_` is "doubtful". Needs a
+        spans_key. null to leave it out.
     teacher_weight (float): Of the teacher's tags beside gold tags, from 0 to 1, in training on a
         corpus that `bioclin distill-ner` made. Elsewhere it changes nothing.
     scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
@@ -137,12 +140,12 @@ class ClinicalNer(TrainablePipe):
         self.model = model
         self.name = name
         self.scorer = scorer
-        self.doubtful_from = doubtful_from
         self.teacher_weight = teacher_weight
         self.cfg: dict[str, Any] = {
             "spans_key": spans_key,
             "nested": nested,
             "scheme": scheme,
+            "doubtful_from": doubtful_from,
             "labels": [],
         }
         self._grammars: dict[torch.device, Grammar] = {}
@@ -196,7 +199,8 @@ class ClinicalNer(TrainablePipe):
         if scores is None:
             return [[] for _ in docs]
         grammar = self._grammar(torch.device("cpu"))
-        found = find_entities(scores, self.tag_sets, grammar, doubtful_from=self.doubtful_from)
+        threshold = self.cfg["doubtful_from"]
+        found = find_entities(scores, self.tag_sets, grammar, doubtful_from=threshold)
         return [_trim_blanks(doc, entities) for doc, entities in zip(docs, found, strict=True)]
 
     def get_marginals(self, docs: list[Doc], *, temperature: float) -> list[np.ndarray]:
@@ -244,7 +248,10 @@ class ClinicalNer(TrainablePipe):
         """Write entities to the Docs."""
         install_extensions()  # lost when a worker process is started
         for doc, entities in zip(docs, scores, strict=True):
-            spans = [Span(doc, e.start, e.end, label=e.label) for e in entities]
+            spans = [
+                Span(doc, e.start, e.end, label=e.label, span_id=DOUBTFUL if e.doubtful else 0)
+                for e in entities
+            ]
             if self.spans_key is None:
                 doc.set_ents(spans, default="outside")
                 for span, entity in zip(spans, entities, strict=True):

@@ -17,12 +17,14 @@ MAX_BATCH_SCORES = 4_000_000
 
 
 class Entity(NamedTuple):
-    """A decoded entity: token slice, label, and its posterior probability."""
+    """A decoded entity: token slice, label, and its posterior probability. `doubtful`: the most
+    probable tags leave it out."""
 
     start: int
     end: int
     label: str
     probability: float
+    doubtful: bool = False
 
 
 class Grammar(NamedTuple):
@@ -166,7 +168,7 @@ def doubtful_entities(
     for start, end in edges.reshape(-1, 2).tolist():
         mass = posterior[start:end, 1:].reshape(end - start, len(tag_set.labels), -1).sum((0, 2))
         label = tag_set.labels[int(mass.argmax())]
-        yield Entity(start, end, label, float(inside[start:end].max()))
+        yield Entity(start, end, label, float(inside[start:end].max()), doubtful=True)
 
 
 def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, TagScores]:

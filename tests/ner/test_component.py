@@ -109,6 +109,26 @@ def test_another_layer_is_learned_written_and_scored(tiny_encoder):
     assert not doc.ents
 
 
+def test_what_the_tags_leave_out_is_written_on_request(tiny_encoder, tmp_path):
+    nlp = make_nlp(tiny_encoder, spans_key="phi", doubtful_from=0.0)
+    train(nlp, make_examples(nlp, "phi"), steps=20)
+    text = NOTES[0][0]
+    nlp.to_disk(tmp_path / "nlp")
+    doc = spacy.load(tmp_path / "nlp")(text)
+    doubtful = [span for span in doc.spans["phi"] if span.id_ == "doubtful"]
+    sure = [span for span in doc.spans["phi"] if not span.id_]
+    covered = sorted(token.i for span in doubtful + sure for token in span)
+    assert doubtful and covered == list(range(len(doc)))  # everything, once
+    scores = dict(zip(doc.spans["phi"], doc.spans["phi"].attrs["scores"], strict=True))
+    marginals = nlp.get_pipe("ner").get_marginals([nlp(text)], temperature=1.0)[0]
+    for span in doubtful:
+        inside = 1 - marginals[span.start : span.end, 0, 0].astype(float)
+        assert scores[span] == pytest.approx(inside.max(), abs=2e-3)
+    nlp.get_pipe("ner").cfg["doubtful_from"] = None
+    without = nlp(text)
+    assert [(s.start, s.end) for s in without.spans["phi"]] == [(s.start, s.end) for s in sure]
+
+
 def test_what_is_not_annotated_is_masked(tiny_encoder):
     """Tokens without annotation, other tasks' Docs and broken boundaries teach nothing."""
     nlp = make_nlp(tiny_encoder)
@@ -215,7 +235,11 @@ def test_spacy_components_train_on_the_same_encoder(tiny_encoder, tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "word"),
-    [({"nested": True}, "spans_key"), ({"scheme": "IOB7"}, "'IOB7'")],
+    [
+        ({"nested": True}, "spans_key"),
+        ({"doubtful_from": 0.1}, "spans_key"),
+        ({"scheme": "IOB7"}, "'IOB7'"),
+    ],
 )
 def test_bad_settings(tiny_encoder, settings, word):
     with pytest.raises(BioclinError, match=word):
