@@ -12,7 +12,7 @@ from ..errors import BioclinError
 
 app = typer.Typer(
     name="bioclin",
-    help="Clinical text in Spanish and English: pretrain, train, distil, evaluate, package.",
+    help="Clinical text in Spanish and English: train, evaluate, package, de-identify, pretrain.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,  # locals hold note text
@@ -22,6 +22,7 @@ app = typer.Typer(
 COMMANDS = (
     *("convert", "train", "distill_ner", "evaluate", "annotate", "package", "check_package"),
     *("clean_text", "learn_vocabulary", "init_encoder", "pretrain", "distill", "info"),
+    *("deid", "deid_key"),
 )
 
 

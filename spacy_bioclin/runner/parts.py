@@ -1,0 +1,142 @@
+"""From an input to an output, a part at a time: what is finished is not made again."""
+
+import errno
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BioclinError
+from .pool import map_parts
+from .records import Form, Record, Unreadable
+from .work import Counts, Done, Work
+
+PART_RECORDS = 100
+MAX_PLACES = 1000  # of skipped records that the audit lists
+
+
+class UselessError(BioclinError):
+    """What the run has made so far is of no use, and is removed."""
+
+
+class Part(NamedTuple):
+    """Records `number * PART_RECORDS` and following, counted from 0."""
+
+    number: int
+    records: list[Record]
+    unreadable: list[Unreadable]
+
+
+def cut(records: Iterable[Record | Unreadable]) -> Iterator[Part]:
+    """YIELDS (Part): Cut by position, so that a part is the same whatever is skipped."""
+    part = Part(0, [], [])
+    for record in records:
+        number = (record.number - 1) // PART_RECORDS
+        if number != part.number:
+            yield part
+            part = Part(number, [], [])
+        if isinstance(record, Record):
+            part.records.append(record)
+        else:
+            part.unreadable.append(record)
+    yield part
+
+
+def add_counts(total: Counts, counts: Counts) -> None:
+    """Add numbers, and those of tables in tables, to `total`; what is no number is left out."""
+    for name, value in counts.items():
+        if isinstance(value, dict):
+            add_counts(total.setdefault(name, {}), value)
+            if not total[name]:
+                del total[name]
+        elif isinstance(value, int):
+            total[name] = total.get(name, 0) + value
+
+
+def run_parts(
+    form: Form,
+    work: Work,
+    start: Callable[[], Callable[[Part], Done]],
+    *,
+    processes: int,
+    skip_bad: bool,
+    on_progress: Callable[[float, int], None],
+) -> tuple[int, Counts]:
+    """Make every part that is not finished yet.
+
+    form (Form): The input.
+    work (Work): Where the parts go.
+    start (Callable): Called once in each process; gives what makes a part.
+    skip_bad (bool): Leave unreadable records out, and count them.
+    on_progress (Callable): Called with the share of the input that is done, from 0 to 1, and the
+        number of records that this run has made.
+    RETURNS (tuple[int, Counts]): Number of parts, and the sum of their counts with "read",
+        "skipped" and the `places` of those that were skipped.
+    RAISES (BioclinError): A record cannot be read and `skip_bad` is off.
+    """
+    total: Counts = {"read": 0, "skipped": 0}
+    places: list[str] = []
+    n_parts = n_made = 0
+
+    def unfinished() -> Iterator[Part]:
+        nonlocal n_parts
+        for part in cut(form.read()):
+            if part.unreadable and not skip_bad:
+                raise BioclinError(
+                    f"{part.unreadable[0].error} (--skip-bad leaves such records out)"
+                )
+            places.extend(bad.place for bad in part.unreadable)
+            del places[MAX_PLACES:]
+            counts = {"skipped": len(part.unreadable)}
+            counts["read"] = len(part.records) + len(part.unreadable)
+            add_counts(total, counts)
+            n_parts = part.number + 1
+            made = work.counts(part.number)
+            if made is None:
+                yield part
+            else:
+                add_counts(total, made)
+
+    for part, done in map_parts(start, unfinished(), processes):
+        work.write(part.number, done)
+        add_counts(total, done.counts)
+        n_made += len(part.records)
+        on_progress(form.done / form.total if form.total else 1.0, n_made)
+    return n_parts, {**total, "places": places}
+
+
+def make_output(
+    form: Form,
+    work: Work,
+    start: Callable[[], Callable[[Part], Done]],
+    audit: Path,
+    make_audit: Callable[[Counts], dict[str, Any]],
+    *,
+    processes: int,
+    skip_bad: bool,
+    on_progress: Callable[[float, int], None],
+) -> Counts:
+    """Make the parts, join them, and move the result into place. See `run_parts` for the rest.
+
+    audit (Path): Where what `make_audit` makes of the counts is written, as JSON.
+    RETURNS (Counts): What was counted.
+    RAISES (BioclinError): What went wrong. The output is then as it was before.
+    """
+    try:
+        n_parts, counts = run_parts(
+            form, work, start, processes=processes, skip_bad=skip_bad, on_progress=on_progress
+        )
+        content = json.dumps(make_audit(counts), indent=2, ensure_ascii=False) + "\n"
+        work.finish(form, n_parts, audit, content.encode("utf-8"))
+    except OSError as error:
+        work.give_up(all_parts=False)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise BioclinError(
+                f"{work.out}: the disk is full. Nothing half made is left, finished parts are "
+                "kept: make room, and go on with --resume"
+            ) from None
+        raise BioclinError(f"{error.filename or work.out}: {error.strerror}") from None
+    except BioclinError as error:
+        work.give_up(all_parts=isinstance(error, UselessError))
+        raise
+    return counts

@@ -1,0 +1,129 @@
+"""The hidden folder of an output that is being made, so that a run that was killed goes on.
+
+It stands beside the output and holds a manifest (what the run was asked for) and the finished
+parts, each written to a temporary name and then renamed. At the end the parts are joined there, and
+what came of it is moved into place.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BioclinError
+from .records import Form
+
+Counts = dict[str, Any]  # numbers, or tables of numbers
+
+
+class Done(NamedTuple):
+    """A part that is finished: its bytes in the output's form, and what was counted."""
+
+    data: bytes
+    counts: Counts
+
+
+class Work:
+    """The hidden folder of an output that is being made."""
+
+    def __init__(self, out: Path, settings: dict[str, str], *, resume: bool, overwrite: bool):
+        """Open it, or go on with it.
+
+        out (Path): The output.
+        settings (dict[str, str]): Name -> fingerprint of all that the output depends on.
+        resume (bool): Go on with the parts of a run that did not end.
+        overwrite (bool): Remove them.
+        RAISES (BioclinError): There are some and neither was asked for, or their settings differ.
+        """
+        self.out = out
+        self.folder = out.with_name(f".{out.name}.work")
+        manifest = self.folder / "manifest.json"
+        if self.folder.exists() and not resume:
+            if not overwrite:
+                raise BioclinError(
+                    f"{out}: a run that did not end has left parts of it in {self.folder.name}; "
+                    "go on with --resume, or begin again with --overwrite"
+                )
+            shutil.rmtree(self.folder)
+        if manifest.exists():
+            old = json.loads(manifest.read_bytes())
+            differ = sorted(
+                name for name in {*old, *settings} if old.get(name) != settings.get(name)
+            )
+            if differ:
+                raise BioclinError(
+                    f"{out}: cannot go on, these are not what they were: {', '.join(differ)}; give "
+                    "what was given then, or begin again with --overwrite (without --resume)"
+                )
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            write_atomic(manifest, json.dumps(settings, indent=2).encode("utf-8"))
+        except OSError:
+            self.give_up(all_parts=False)
+            raise
+
+    def path(self, index: int) -> Path:
+        return self.folder / f"{index:08}.part"
+
+    def write(self, index: int, done: Done) -> None:
+        """Write a finished part: a line with its counts, then its data."""
+        head = json.dumps(done.counts, ensure_ascii=False).encode("utf-8")
+        write_atomic(self.path(index), head + b"\n" + done.data)
+
+    def counts(self, index: int) -> Counts | None:
+        """RETURNS (Counts | None): What was counted; None if the part is not finished."""
+        if not self.path(index).exists():
+            return None
+        with self.path(index).open("rb") as file:
+            return json.loads(file.readline())
+
+    def data(self, n_parts: int) -> Iterator[bytes]:
+        """YIELDS (bytes): The data of the parts in order."""
+        for index in range(n_parts):
+            with self.path(index).open("rb") as file:
+                file.readline()
+                yield file.read()
+
+    def finish(self, form: Form, n_parts: int, audit: Path, content: bytes) -> None:
+        """Join the parts and move the result into place; the audit goes first, so that an output
+        always has one."""
+        joined = self.folder / "joined"
+        remove(joined)
+        form.join(self.data(n_parts), joined)
+        write_atomic(audit, content)
+        if self.out.is_dir():  # a folder cannot be replaced in one step
+            old = self.folder / "replaced"
+            remove(old)
+            self.out.rename(old)
+        joined.replace(self.out)
+        shutil.rmtree(self.folder)
+
+    def give_up(self, *, all_parts: bool) -> None:
+        """Remove what is of no use after an error: what was half made, or everything."""
+        parts = list(self.folder.glob("*.part"))
+        if all_parts or not parts:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        else:
+            remove(self.folder / "joined")
+
+
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write all of a file or nothing, even if the machine stops."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,288 @@
+"""Parts, resuming and several processes, with work that knows nothing of PHI."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.runner.parts import UselessError, add_counts, cut, make_output
+from spacy_bioclin.runner.paths import check_inputs, check_output
+from spacy_bioclin.runner.records import Columns, Record, Unreadable, encode_lines, open_form
+from spacy_bioclin.runner.work import Done, Work
+
+N = 250
+SETTINGS = {"input": "a", "policy": "b"}
+
+
+def upper(part):
+    rows = [{**record.row, "text": record.row["text"].upper()} for record in part.records]
+    return Done(encode_lines(rows), {"written": len(rows), "of": {"all": len(rows)}})
+
+
+def start():
+    return upper
+
+
+def start_and_fail():
+    raise BioclinError("no such pipeline")
+
+
+def die(part):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def start_and_die():
+    return die
+
+
+@pytest.fixture
+def source(tmp_path):
+    lines = (json.dumps({"id": i, "text": f"nota {i}"}) + "\n" for i in range(N))
+    path = tmp_path / "notes.jsonl"
+    path.write_text("".join(lines))
+    return path
+
+
+def run(source, out, *, begin=start, settings=SETTINGS, resume=False, overwrite=False, **more):
+    form = open_form(source, Columns())
+    options = {"processes": 1, "skip_bad": False, "on_progress": lambda share, n: None, **more}
+    work = Work(out, settings, resume=resume, overwrite=overwrite)
+    return make_output(form, work, begin, out.with_name("audit"), dict, **options)
+
+
+def wanted(n=N):
+    return b"".join(encode_lines([{"id": i, "text": f"NOTA {i}"}]) for i in range(n))
+
+
+def failing(after, error):
+    """Work that stops at a part."""
+
+    def begin():
+        def work(part):
+            if part.number == after:
+                raise error
+            return upper(part)
+
+        return work
+
+    return begin
+
+
+def test_cut_by_position_whatever_is_skipped():
+    bad = BioclinError("x")
+    records = [Unreadable(n, "p", bad) if n % 2 else Record(n, "p", {}) for n in range(1, 202)]
+    sizes = [(part.number, len(part.records), len(part.unreadable)) for part in cut(records)]
+    assert sizes == [(0, 50, 50), (1, 50, 50), (2, 0, 1)]
+    assert [part.number for part in cut([])] == [0]
+
+
+def test_counts_add_up():
+    total = {}
+    for _ in range(2):
+        add_counts(total, {"n": 1, "yes": True, "by": {"a": 2}, "versions": {"x": "1"}, "s": "t"})
+    assert total == {"n": 2, "yes": 2, "by": {"a": 4}}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_output_and_counts(processes, source, tmp_path):
+    out = tmp_path / "deep" / "out.jsonl"
+    seen = []
+    counts = run(source, out, processes=processes, on_progress=lambda *args: seen.append(args))
+    assert out.read_bytes() == wanted()
+    assert (counts["read"], counts["written"], counts["of"]) == (N, N, {"all": N})
+    assert seen[-1] == (1.0, N)
+    assert [n for _, n in seen] == [100, 200, 250]
+    assert sorted(path.name for path in out.parent.iterdir()) == ["audit", "out.jsonl"]
+
+
+def test_an_error_keeps_what_is_finished(source, tmp_path):
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(BioclinError, match="stop"):
+        run(source, out, begin=failing(2, BioclinError("stop")))
+    assert not out.exists()
+    assert len(list(tmp_path.glob(".out.jsonl.work/*.part"))) == 2
+    with pytest.raises(BioclinError, match="--resume"):
+        run(source, out)
+    with pytest.raises(BioclinError, match="not what they were: policy; give"):
+        run(source, out, settings={**SETTINGS, "policy": "c"}, resume=True)
+    made = []
+    counts = run(source, out, resume=True, on_progress=lambda share, n: made.append(n))
+    assert made == [50]  # records 201 to 250
+    assert out.read_bytes() == wanted()
+    assert (counts["read"], counts["written"]) == (N, N)
+
+
+def test_begin_again(source, tmp_path):
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(BioclinError):
+        run(source, out, begin=failing(2, BioclinError("stop")))
+    counts = run(source, out, settings={"other": "x"}, overwrite=True)
+    assert counts["written"] == N
+    assert out.read_bytes() == wanted()
+
+
+def test_useless_work_is_removed(source, tmp_path):
+    before = set(tmp_path.iterdir())
+    for after, error in ((2, UselessError("leak")), (0, BioclinError("at once"))):
+        with pytest.raises(BioclinError):
+            run(source, tmp_path / "out.jsonl", begin=failing(after, error))
+        assert set(tmp_path.iterdir()) == before
+
+
+def test_unreadable_records(source, tmp_path):
+    lines = source.read_bytes().splitlines(keepends=True)
+    source.write_bytes(b"".join([*lines[:150], b"secreto\n", *lines[150:]]))
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(BioclinError, match=r"line 151: not JSON \(--skip-bad") as raised:
+        run(source, out)
+    assert "secreto" not in str(raised.value)
+    counts = run(source, out, resume=True, skip_bad=True)
+    assert out.read_bytes() == wanted()
+    assert (counts["read"], counts["skipped"], counts["places"]) == (N + 1, 1, ["line 151"])
+
+
+def test_a_folder_replaces_a_folder(tmp_path):
+    source, out = tmp_path / "notes", tmp_path / "out"
+    for folder, name in ((source, "a.txt"), (out, "old.txt")):
+        folder.mkdir()
+        (folder / name).write_text("x")
+    run(source, out, overwrite=True)
+    assert {path.name: path.read_text() for path in out.iterdir()} == {"a.txt": "X"}
+    assert {path.name for path in tmp_path.iterdir()} == {"notes", "out", "audit"}
+
+
+class FullDisk:
+    """An fsync for a disk that is full when a file with this in its name is written."""
+
+    def __init__(self, name):
+        self.name = name
+        self.fsync = os.fsync
+
+    def __call__(self, descriptor):
+        if self.name in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.fsync(descriptor)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux")
+@pytest.mark.parametrize("where", ["manifest", "00000001", "joined", "audit"])
+def test_disk_full(where, source, tmp_path, monkeypatch):
+    out = tmp_path / "out.jsonl"
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", FullDisk(where))
+        with pytest.raises((BioclinError, OSError), match=r"disk is full.*--resume|No space"):
+            run(source, out)
+    assert not out.exists()
+    left = {path.name for path in tmp_path.rglob("*")}
+    assert not left & {"joined", "audit"}
+    assert not any(name.endswith(".partial") for name in left)
+    run(source, out, resume=True)
+    assert out.read_bytes() == wanted()
+
+
+@pytest.mark.parametrize(
+    ("begin", "message"), [(start_and_fail, "no such pipeline"), (start_and_die, "--processes")]
+)
+def test_failing_processes(begin, message, source, tmp_path):
+    with pytest.raises(BioclinError, match=message):
+        run(source, tmp_path / "out.jsonl", begin=begin, processes=2)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import os, time
+        from spacy_bioclin.runner.pool import map_parts
+        def work(part):
+            open({str(tmp_path)!r} + f"/{{os.getpid()}}.pid", "w").close()
+            time.sleep(60)
+        def start():
+            return work
+        if __name__ == "__main__":
+            list(map_parts(start, [1, 2], 2))
+        """)
+    )
+    parent = subprocess.Popen([sys.executable, script])
+    try:
+        wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2, parent)
+    finally:
+        parent.kill()
+        parent.wait()
+    workers = [int(path.stem) for path in tmp_path.glob("*.pid")]
+    wait_for(lambda: not any(map(is_alive, workers)))
+
+
+def wait_for(condition, process=None):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        assert process is None or process.poll() is None
+        time.sleep(0.05)
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # An orphan that nobody waits for is still listed.
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_inputs_are_never_the_output(tmp_path):
+    source = tmp_path / "a.jsonl"
+    source.write_text("")
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    os.link(source, tmp_path / "hard.jsonl")
+    (tmp_path / "soft.jsonl").symlink_to(source)
+    (tmp_path / "soft").symlink_to(folder)
+    for out in ("a.jsonl", "hard.jsonl", "soft.jsonl", "notes/../a.jsonl"):
+        with pytest.raises(BioclinError, match="itself"):
+            check_inputs(tmp_path / out, [source])
+    with pytest.raises(BioclinError, match="itself"):
+        check_inputs(tmp_path / "soft", [folder])
+    for out in ("notes/out", "soft/a/b"):
+        with pytest.raises(BioclinError, match="outside it"):
+            check_inputs(tmp_path / out, [folder])
+    with pytest.raises(BioclinError, match="lies in it"):
+        check_inputs(tmp_path, [folder])
+    check_inputs(tmp_path / "notes2", [folder, source])
+
+
+def test_outputs_are_not_replaced_by_mistake(tmp_path):
+    source = tmp_path / "a.jsonl"
+    source.write_text("")
+    folder, home = tmp_path / "notes", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    audit = tmp_path / "audit"
+
+    def check(given, out, **more):
+        options = {"overwrite": False, "resume": False, **more}
+        check_output(given, tmp_path / out, audit, **options)
+
+    with pytest.raises(BioclinError, match=r"ending \.jsonl"):
+        check(source, "out.csv")
+    (tmp_path / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(BioclinError, match="--overwrite"):
+        check(source, "dangling.jsonl")
+    with pytest.raises(BioclinError, match="both folders, or both files"):
+        check(folder, "a.jsonl", overwrite=True)
+    with pytest.raises(BioclinError, match="no output of this command"):
+        check(folder, "home", overwrite=True)
+    audit.write_text("{}")
+    check(folder, "home", overwrite=True)
+    with pytest.raises(BioclinError, match="audit: exists already"):
+        check(folder, "new")
+    check(folder, "new", resume=True)
