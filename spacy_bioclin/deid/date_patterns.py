@@ -38,8 +38,8 @@ HARMLESS = frozenset(
     _words(
         "a al am and ano antes around at beginning circa comienzos d de del desde dia dias during e"
         " early el en end fecha fechas final finales fin from h hasta hora horas hrs hs in inicios"
-        " la las late los m mediados mes mid month of on p pm principios since the to until utc y year"
-        " spring summer autumn fall winter primavera verano otono invierno z"
+        " la las late los m mediados mes mid month of on p pm principios since the to until utc y"
+        " year spring summer autumn fall winter primavera verano otono invierno z"
     )
 )
 

@@ -7,6 +7,11 @@ from ..evaluation.leaks import fold
 from .secret import Secret
 
 
+def word_set(text: str) -> frozenset[str]:
+    """RETURNS (frozenset[str]): The words of a list written as one text."""
+    return frozenset(text.split())
+
+
 def compose(text: str) -> str:
     """RETURNS (str): Letters and their accents as one code point each, where there is one."""
     return unicodedata.normalize("NFC", text)
