@@ -33,7 +33,15 @@ CONTEXT_CHARS = 90
 MAX_PHRASE = 4
 NAME_LOCALES = ("es_ES", "es_MX", "es_AR", "es_CO", "en_US", "en_GB")
 WITH_RESULT = {"sign", "test", "stain", "scale", "bacterium"}
-WORD_LISTS = ("titles", "titles_after", "places", "persons", "particles", "openers", "heads")
+WORD_LISTS: tuple[str, ...] = (
+    "titles",
+    "titles_after",
+    "places",
+    "persons",
+    "particles",
+    "openers",
+    "heads",
+)
 WORD_LISTS += ("open_heads", "heads_after", "results", "drug_words")
 # Letters with their accents, composed or not.
 WORD = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+")

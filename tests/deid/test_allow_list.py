@@ -131,7 +131,7 @@ def test_accents_may_be_decomposed() -> None:
 def test_context_does_not_cost_more_in_a_long_text() -> None:
     allow = load_allow_list("es")
     text = "Crohn " * 20_000
-    started = time.perf_counter()
+    started = time.process_time()
     for start in range(0, 6_000, 6):
         allow.covers(text, 60_000 + start, 60_005 + start)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
