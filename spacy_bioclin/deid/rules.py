@@ -1,0 +1,360 @@
+"""Structured PHI by rules that are data: rules_common.yml, rules_es.yml and rules_en.yml.
+
+A text is read three times: by words (labels such as "NHC", titles, street types), by tokens that
+hold a digit, and by marks such as "@". What stands there says which rules may begin at that place,
+and only these are tried. Every quantifier has a bound, so that any input takes linear time.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import phonenumbers
+import srsly
+
+from ..errors import BioclinError
+from .checks import CHECKS, Check
+from .spans import PhiSpan
+
+LANGS = ("es", "en")
+# Characters before a match, on its line or the line above, where context words count.
+CONTEXT_WINDOW = 80
+# The longest token (letters and digits) that rules look at, and the longest word before it.
+MAX_TOKEN, MAX_PREFIX = 40, 8
+# Value before its label: "4960926 (NHC)".
+BEHIND_WINDOW = 40
+
+_WORD = re.compile("[a-z]+")
+_DIGITS = re.compile("[0-9][0-9a-z]*")
+_LABEL_ITEM = re.compile(r"(?:(?P<letter>[a-z])|\[(?P<letters>[a-z]+)\])(?P<optional>\??)(?![*{+])")
+_PREFIX = re.compile(r"(?<![0-9a-z])[a-z]{1,4}[ .-]{1,2}\Z")
+_SHAPE = {ord(char): "a" for char in "abcdefghijklmnopqrstuvwxyz"} | {
+    ord(char): "9" for char in "0123456789"
+}
+
+
+class Rule(NamedTuple):
+    """One line of the data, compiled. What the fields mean is said in rules_common.yml."""
+
+    kind: str
+    phi_type: str
+    pattern: re.Pattern[str]
+    has_value: bool
+    case: bool
+    confidence: float
+    check: Check | None
+    passed: float
+    failed: float
+    context: frozenset[str]
+    before: re.Pattern[str] | None
+    after: re.Pattern[str] | None
+    with_context: float
+    label: re.Pattern[str] | None
+    behind: re.Pattern[str] | None
+    more: re.Pattern[str] | None
+
+
+class View(NamedTuple):
+    """A text as rules see it; all three have the same length.
+
+    plain (str): Letters without accents, one kind of blank, hyphen and digit.
+    folded (str): The same in lower case.
+    """
+
+    plain: str
+    folded: str
+
+
+class Match(NamedTuple):
+    start: int
+    end: int
+    confidence: float
+    rule: Rule
+
+
+def _make_plain_table() -> dict[int, str]:
+    table = {}
+    for code in range(0x80, 0x250):
+        base = unicodedata.normalize("NFD", chr(code))[0]
+        if base.isascii() and base.isalpha():
+            table[code] = base
+    blanks = (0x09, 0x0B, 0x0C, 0x0D, 0xA0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x3000)
+    table |= dict.fromkeys((*blanks, 0xFEFF), " ")
+    table |= dict.fromkeys((0xAD, *range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58, 0xFF0D), "-")
+    table |= {0xFF01 + i: chr(0x21 + i) for i in range(94)}
+    table |= dict(zip(map(ord, "°’‘´`“”«»⁄∕•·"), "º''''\"\"\"\"//**", strict=True))
+    return table
+
+
+_PLAIN = _make_plain_table()
+
+
+def make_view(text: str) -> View:
+    """RETURNS (View): Of the same length as the text."""
+    plain = text.translate(_PLAIN)
+    folded = plain.lower()
+    if len(folded) != len(plain):  # a letter that becomes two in lower case
+        folded = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
+    return View(plain, folded)
+
+
+class RuleSet:
+    """Rules of one or more languages, by where they begin."""
+
+    def __init__(self) -> None:
+        self.by_word: dict[str, list[Rule]] = {}
+        self.by_shape: list[tuple[re.Pattern[str], Rule]] = []
+        self.by_mark: list[tuple[re.Pattern[str], str, Rule]] = []
+        self.kinds: dict[str, str] = {}
+        self._rules_at = lru_cache(maxsize=4096)(self._find_rules)
+
+    def add(self, entry: dict[str, Any], macros: dict[str, str]) -> None:
+        """Compile a rule.
+
+        entry (dict[str, Any]): See rules_common.yml.
+        macros (dict[str, str]): What <name> stands for.
+        RAISES (BioclinError): A label does not begin with a whole word.
+        """
+        self.kinds[entry["kind"]] = entry["type"]
+        if "first" in entry:
+            shape = re.compile(entry["first"])
+            self.by_shape.append((shape, _make_rule(entry, macros)))
+        elif "mark" in entry:
+            mark = re.compile(entry["mark"])
+            self.by_mark.append((mark, entry.get("back", ""), _make_rule(entry, macros)))
+        elif "labels" in entry:
+            for word, labels in _group_labels(entry, macros).items():
+                self.by_word.setdefault(word, []).append(_make_rule(entry, macros, labels))
+        else:
+            rule = _make_rule(entry, macros)
+            for word in entry["words"]:
+                self.by_word.setdefault(word, []).append(rule)
+
+    def _find_rules(self, shape: str) -> tuple[Rule, ...]:
+        return tuple(rule for first, rule in self.by_shape if first.match(shape))
+
+    def find(self, text: str) -> list[PhiSpan]:
+        """Find PHI.
+
+        text (str): Untouched.
+        RETURNS (list[PhiSpan]): By start, without overlaps: where two rules find the same place,
+            the more confident, then the longer one stays. The label is a PHI type, the detector is
+            the kind of the rule. Many have a low confidence.
+        """
+        view = make_view(text)
+        matches = [*self._find_words(view), *self._find_numbers(view), *self._find_marks(view)]
+        return [
+            PhiSpan(m.start, m.end, m.rule.phi_type, m.confidence, m.rule.kind)
+            for m in _resolve(matches)
+        ]
+
+    def _find_words(self, view: View) -> Iterator[Match]:
+        by_word = self.by_word
+        for word in _WORD.finditer(view.folded):
+            rules = by_word.get(word[0])
+            if rules is not None:
+                for rule in rules:
+                    if rule.label is None:
+                        yield from _match(view, rule, word.start())
+                    else:
+                        yield from _match_label(view, rule, word.start())
+
+    def _find_numbers(self, view: View) -> Iterator[Match]:
+        folded = view.folded
+        for token in _DIGITS.finditer(folded):
+            start, end = token.span()
+            end = min(end, start + MAX_TOKEN)
+            before = folded[max(0, start - MAX_PREFIX) : start]
+            if before and before[-1].isalnum():
+                start -= len(before) - len(before.rstrip("abcdefghijklmnopqrstuvwxyz"))
+            elif before and before[-1] in " .-" and (prefix := _PREFIX.search(before)):
+                at = start - len(before) + prefix.start()
+                for rule in self._rules_at(folded[at : end + 2].translate(_SHAPE)):
+                    yield from _match(view, rule, at)
+            for rule in self._rules_at(folded[start : end + 2].translate(_SHAPE)):
+                yield from _match(view, rule, start)
+
+    def _find_marks(self, view: View) -> Iterator[Match]:
+        for mark, back, rule in self.by_mark:
+            text = view.plain if rule.case else view.folded
+            for found in mark.finditer(text):
+                before = text[max(0, found.start() - 64) : found.start()]
+                yield from _match(
+                    view, rule, found.start() - len(before) + len(before.rstrip(back))
+                )
+
+
+def _match(view: View, rule: Rule, at: int) -> Iterator[Match]:
+    """YIELDS (Match): What the rule finds exactly there; one or none."""
+    found = rule.pattern.match(view.plain if rule.case else view.folded, at)
+    if found is not None:
+        start, end = found.span("v") if rule.has_value else found.span()
+        if start < end:
+            yield Match(start, end, _score(view, rule, start, end), rule)
+
+
+def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
+    """YIELDS (Match): Values after a label, or before it."""
+    assert rule.label is not None
+    label = rule.label.match(view.folded, at)
+    if label is None:
+        return
+    text = view.plain if rule.case else view.folded
+    start = label.end()
+    found = rule.pattern.match(text, start)
+    if found is None:
+        if rule.behind is not None:
+            window = max(0, at - BEHIND_WINDOW)
+            found = rule.behind.search(text, window, at)
+            if found is not None:
+                yield Match(*found.span("v"), _score(view, rule, *found.span("v")), rule)
+        return
+    for _ in range(4):
+        start, end = found.span("v") if rule.has_value else found.span()
+        yield Match(start, end, _score(view, rule, start, end), rule)
+        more = rule.more.match(text, found.end()) if rule.more is not None else None
+        found = rule.pattern.match(text, more.end()) if more is not None else None
+        if found is None:
+            return
+
+
+def _score(view: View, rule: Rule, start: int, end: int) -> float:
+    """RETURNS (float): The rule's confidence, moved by its check, then raised by context."""
+    confidence = rule.confidence
+    if rule.check is not None:
+        confidence = rule.passed if rule.check(view.folded[start:end]) else rule.failed
+    if rule.with_context > confidence and _has_context(view.folded, rule, start, end):
+        confidence = rule.with_context
+    return confidence
+
+
+def _has_context(folded: str, rule: Rule, start: int, end: int) -> bool:
+    if rule.before is not None and rule.before.search(folded, max(0, start - 40), start):
+        return True
+    if rule.after is not None and rule.after.match(folded, end):
+        return True
+    if not rule.context:
+        return False
+    window = max(0, start - CONTEXT_WINDOW)
+    line = folded.rfind("\n", window, start)
+    above = folded.rfind("\n", window, line) if line > 0 else -1
+    words = _WORD.findall(folded, max(window, above), start)
+    return not rule.context.isdisjoint(words)
+
+
+def _resolve(matches: list[Match]) -> list[Match]:
+    """RETURNS (list[Match]): Without overlaps, by start."""
+    matches.sort(key=lambda m: (-m.confidence, m.start - m.end, m.start))
+    starts: list[int] = []
+    kept: list[Match] = []
+    for match in matches:
+        at = bisect_left(starts, match.start)
+        if at and kept[at - 1].end > match.start:
+            continue
+        if at < len(kept) and starts[at] < match.end:
+            continue
+        starts.insert(at, match.start)
+        kept.insert(at, match)
+    return kept
+
+
+def _group_labels(entry: dict[str, Any], macros: dict[str, str]) -> dict[str, str]:
+    """RETURNS (dict[str, str]): First word of labels -> pattern of all of them."""
+    groups: dict[str, list[str]] = {}
+    for label in entry["labels"]:
+        for word in _first_words(label):
+            groups.setdefault(word, []).append(_expand(label, macros))
+    separator = _expand(entry.get("separator", "<separator>"), macros)
+    return {word: rf"(?:{'|'.join(labels)})(?![a-z]){separator}" for word, labels in groups.items()}
+
+
+def _first_words(label: str) -> set[str]:
+    """RETURNS (set[str]): "medic[oa]s?: " -> medico, medica, medicos, medicas."""
+    words, at = {""}, 0
+    while item := _LABEL_ITEM.match(label, at):
+        letters = item["letters"] or item["letter"]
+        longer = {word + letter for word in words for letter in letters}
+        words, at = (words | longer if item["optional"] else longer), item.end()
+    return words - {""}
+
+
+def _expand(pattern: str, macros: dict[str, str]) -> str:
+    """RETURNS (str): The pattern with every <name> replaced by its macro."""
+    return re.sub(r"(?<!\?P)<(\w+)>", lambda m: f"(?:{_expand(macros[m[1]], macros)})", pattern)
+
+
+def _make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None = None) -> Rule:
+    def compiled(key: str, suffix: str = "") -> re.Pattern[str] | None:
+        return re.compile(_expand(entry[key], macros) + suffix) if key in entry else None
+
+    source = _expand(entry["pattern"], macros)
+    pattern = re.compile(source)
+    confidence = entry["confidence"]
+    check = CHECKS[entry["check"]] if "check" in entry else None
+    if "phone" in entry:
+        check = _make_phone_check(tuple(entry["phone"]))
+    behind = None
+    if label is not None and entry.get("behind"):
+        value = source if "v" in pattern.groupindex else f"(?P<v>{source})"
+        behind = re.compile(rf"(?<![0-9a-z]){value}{_expand('<link>', macros)}\Z")
+    return Rule(
+        entry["kind"],
+        entry["type"],
+        pattern,
+        "v" in pattern.groupindex,
+        bool(entry.get("case")),
+        confidence,
+        check,
+        entry.get("passed", confidence),
+        entry.get("failed", confidence),
+        frozenset(entry.get("context", "").split()),
+        compiled("before", r"\Z"),
+        compiled("after"),
+        entry.get("with_context", 0.0),
+        None if label is None else re.compile(label),
+        behind,
+        compiled("more"),
+    )
+
+
+def _make_phone_check(regions: tuple[str, ...]) -> Callable[[str], bool]:
+    @lru_cache(maxsize=4096)
+    def is_valid(number: str) -> bool:
+        for region in regions:
+            try:
+                parsed = phonenumbers.parse(number, region)
+            except phonenumbers.NumberParseException:
+                continue
+            if phonenumbers.is_valid_number(parsed):
+                return True
+        return False
+
+    return is_valid
+
+
+@cache
+def load_rules(*langs: str) -> RuleSet:
+    """Load the rules of some languages, and those of every language.
+
+    langs (str): "es", "en" or both.
+    RETURNS (RuleSet): One for all who ask for the same.
+    RAISES (BioclinError): There are no rules for a language.
+    """
+    unknown = [lang for lang in langs if lang not in LANGS]
+    if unknown or not langs:
+        raise BioclinError(
+            f"langs = {list(langs)}: there are PHI rules for {', '.join(LANGS)}; choose of these"
+        )
+    rules = RuleSet()
+    common: dict[str, str] = {}
+    for name in ("common", *dict.fromkeys(langs)):
+        content = srsly.read_yaml(Path(__file__).with_name(f"rules_{name}.yml"))
+        macros = common | content["macros"]
+        common = common or macros
+        for entry in content["rules"]:
+            rules.add(entry, macros)
+    return rules
