@@ -71,7 +71,8 @@ def read_gold() -> dict[str, tuple[str, list[tuple[int, int]]]]:
     for row in rows:
         if row["meddocan_split"] in MEDDOCAN_SPLITS:
             folder = data_dir() / "meddocan" / row["meddocan_split"] / "brat"
-            note = read_brat_file(folder / f"{row['case_id']}.txt")
+            txt = folder / f"{row['case_id']}.txt"
+            note = read_brat_file(txt, txt.with_suffix(".ann"))
             spans = [one for one in note.annotations if isinstance(one, SpanAnnotation)]
             gold[row["case_id"]] = note.text, [one.fragments[0] for one in spans]
     return gold

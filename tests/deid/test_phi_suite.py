@@ -202,3 +202,11 @@ def test_true_and_false_alarms_by_hand():
     assert result["found"] == 2 and result["found_by_type"] == {"date": {"a": 1, "b": 1}}
     assert result["with_gold"]["false_by_type"] == {"date": {"b": 1}}
     assert result["with_gold"]["false_per_1000_words"] == round(1000 / 9, 3)
+
+
+@pytest.mark.corpora
+def test_gold_of_meddocan_is_read(monkeypatch, data_dir):
+    monkeypatch.setenv("BIOCLIN_DATA", str(data_dir))
+    monkeypatch.setattr(phi_false_alarms, "MEDDOCAN_SPLITS", ("dev",))
+    gold = phi_false_alarms.read_gold()
+    assert len(gold) == 250 and sum(len(spans) for _, spans in gold.values()) == 5801
