@@ -1,0 +1,166 @@
+"""A pipeline of ours as a recognizer of Presidio, so that its users get Spanish clinical notes:
+
+    analyzer.registry.add_recognizer(BioclinRecognizer("es_bioclin_deid", "es"))
+
+Presidio's NLP engine has nothing to do for it: a "no_op" or a blank one will do.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+
+from ..errors import BioclinError
+from .labels import load_types, type_of
+
+try:
+    from presidio_analyzer import AnalysisExplanation, LocalRecognizer, RecognizerResult
+except ImportError as error:
+    raise BioclinError(
+        "BioclinRecognizer needs presidio-analyzer: pip install 'spacy-bioclin[presidio]'"
+    ) from error
+
+ID = "ID"
+# PHI type -> what Presidio calls it; identifiers of which it knows no such kind are ID.
+ENTITIES = {
+    **dict.fromkeys(("patient_name", "staff_name"), "PERSON"),
+    **dict.fromkeys(("hospital", "health_centre", "organization"), "ORGANIZATION"),
+    **dict.fromkeys(("street", "city", "state", "postcode", "country", "other_place"), "LOCATION"),
+    "date": "DATE_TIME",
+    "age": "AGE",
+    "sex": "SEX",
+    "profession": "PROFESSION",
+    "relative": "RELATIVE",
+    "phone": "PHONE_NUMBER",
+    "fax": "PHONE_NUMBER",
+    "email": "EMAIL_ADDRESS",
+    "url": "URL",
+    "ip_address": "IP_ADDRESS",
+    "licence_id": "MEDICAL_LICENSE",
+    "other": "OTHER",
+}
+# Kind of a rule, or how it begins -> Presidio's name for that kind; the longest counts.
+ENTITIES_OF_KINDS = {
+    "es_dni": "ES_NIF",
+    "es_nif": "ES_NIF",
+    "es_nie": "ES_NIE",
+    "es_passport": "ES_PASSPORT",
+    "iban": "IBAN_CODE",
+    "card": "CREDIT_CARD",
+    "mac": "MAC_ADDRESS",
+    "us_ssn": "US_SSN",
+    "us_npi": "US_NPI",
+    "us_mbi": "US_MBI",
+    "us_driver": "US_DRIVER_LICENSE",
+    "gb_nhs": "UK_NHS",
+    "gb_nino": "UK_NINO",
+}
+
+
+def entity_of(label: str, detector: str = "") -> str:
+    """Say in Presidio's terms what a PHI span is.
+
+    label (str): PHI type, or label of any scheme.
+    detector (str): What found it; a rule for one kind of identifier says more than the label.
+    RETURNS (str): Presidio's entity; a label of no scheme stays.
+    """
+    for kind in detector.split("+"):
+        for prefix, entity in ENTITIES_OF_KINDS.items():
+            if kind == prefix or kind.startswith(f"{prefix}_"):
+                return entity
+    phi_type = label if label in load_types() else type_of(label)
+    return label if phi_type is None else ENTITIES.get(phi_type, ID)
+
+
+class BioclinRecognizer(LocalRecognizer):
+    """What a pipeline writes to `doc.spans[spans_key]`, as Presidio's results.
+
+    nlp (Language | str | Path): The pipeline, or its name or folder.
+    lang (str): Language that the analyzer is asked in; "" for the pipeline's.
+    entities (Sequence[str] | None): Presidio's entities that may be found; None for all.
+    spans_key (str): Where the pipeline writes PHI.
+    name (str): What results call the recognizer.
+    """
+
+    name: str
+
+    def __init__(
+        self,
+        nlp: Language | str | Path,
+        lang: str = "",
+        *,
+        entities: Sequence[str] | None = None,
+        spans_key: str = "phi",
+        name: str = "BioclinRecognizer",
+    ) -> None:
+        self.nlp = nlp if isinstance(nlp, Language) else spacy.load(nlp)
+        self.spans_key = spans_key
+        known = {*ENTITIES.values(), *ENTITIES_OF_KINDS.values(), ID, *self._own_labels()}
+        unknown = sorted(set(entities or ()) - known)
+        if unknown:
+            raise BioclinError(
+                f"entities = {unknown}: the pipeline finds no such, want some of "
+                f"{', '.join(sorted(known))}"
+            )
+        super().__init__(
+            supported_entities=sorted(known if entities is None else entities),
+            supported_language=lang or str(self.nlp.lang),
+            name=name,
+            version=str(self.nlp.meta.get("version", "0.0.0")),
+        )
+
+    def _own_labels(self) -> set[str]:
+        """RETURNS (set[str]): Entities of the labels that the components say they have."""
+        return {entity_of(label) for names in self.nlp.pipe_labels.values() for label in names}
+
+    def load(self) -> None:
+        """Nothing to do: the pipeline is there."""
+
+    def analyze(
+        self, text: str, entities: Sequence[str], nlp_artifacts: Any = None
+    ) -> list[RecognizerResult]:
+        """Find PHI.
+
+        entities (Sequence[str]): Presidio's entities that are asked for; all if empty.
+        nlp_artifacts (Any): Not used.
+        RETURNS (list[RecognizerResult]): In the order of the group; they may overlap.
+        RAISES (BioclinError): No component of the pipeline writes such a group.
+        """
+        wanted = set(entities or self.supported_entities) & set(self.supported_entities)
+        results = self._results(self.nlp(text))
+        return [result for result in results if result.entity_type in wanted]
+
+    def _results(self, doc: Doc) -> list[RecognizerResult]:
+        if self.spans_key not in doc.spans:
+            raise BioclinError(
+                f"spans_key = {self.spans_key!r}: no component of the pipeline "
+                f"({', '.join(self.nlp.pipe_names) or 'none'}) writes doc.spans"
+                f"[{self.spans_key!r}]; add bioclin_ner with this spans_key or bioclin_phi_rules"
+            )
+        group = doc.spans[self.spans_key]
+        scores = group.attrs.get("scores")
+        confidences = [1.0] * len(group) if scores is None else [float(score) for score in scores]
+        return [self._result(*pair) for pair in zip(group, confidences, strict=True)]
+
+    def _result(self, span: Span, confidence: float) -> RecognizerResult:
+        detector = span.id_ or "ner"
+        entity = entity_of(span.label_, detector)
+        said = f"Identified as {entity} by {detector} (label: {span.label_})"
+        return RecognizerResult(
+            entity_type=entity,
+            start=span.start_char,
+            end=span.end_char,
+            score=confidence,
+            analysis_explanation=AnalysisExplanation(
+                recognizer=self.name, original_score=confidence, textual_explanation=said
+            ),
+            recognition_metadata={
+                RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
+                RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
+                "label": span.label_,
+                "detector": detector,
+            },
+        )
