@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import spacy
+import srsly
 from machine import write_result
 from phi_suite.generate import LANGS, Item, load_kinds, make_items, make_look_alikes
 from spacy.language import Language
@@ -41,6 +42,9 @@ PRESIDIO_TYPES = {
     **{"MEDICAL_LICENSE": "licence_id", "US_NPI": "licence_id", "US_MBI": "health_plan_id"},
     **{"UK_NHS": "record_id", "UK_POSTCODE": "postcode", "UK_VEHICLE_REGISTRATION": "vehicle"},
 }
+PRESIDIO_KINDS = frozenset(
+    " ".join(srsly.read_yaml(Path(__file__).parent / "phi_suite" / "presidio_kinds.yml")).split()
+)
 
 
 def _blank_engine() -> Any:
@@ -203,6 +207,8 @@ def score(items: Sequence[Item], found: list[list[PhiSpan]], threshold: float) -
         parts = ["all", item.lang]
         if item.gold:
             parts.append("unseen_forms" if item.unseen else "seen_forms")
+            if item.kind in PRESIDIO_KINDS:
+                parts.append("kinds_of_presidio")
             if item.valid is not None:
                 parts.append("right_check_digit" if item.valid else "wrong_check_digit")
         for part in parts:

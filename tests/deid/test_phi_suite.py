@@ -94,6 +94,8 @@ def test_a_third_of_test_is_unseen():
 def test_kinds_name_types_that_exist():
     for kind, spec in generate.load_kinds().items():
         assert {spec["type"], *spec.get("accept", ())} <= set(load_types()), kind
+    assert set(generate.load_kinds()) >= phi_identifiers.PRESIDIO_KINDS
+    assert set(load_types()) >= set(phi_identifiers.PRESIDIO_TYPES.values())
 
 
 def test_both_check_digits_occur(split):
