@@ -77,13 +77,15 @@ def find_task(name: str, lang: str) -> Task:
 
 
 def make_config(task: Task, lang: str, config: str) -> Config:
-    """RETURNS (Config): The given config; else demo.cfg for two layers, or ner.cfg with its head
-    set to the one layer that the task has."""
+    """RETURNS (Config): The given config; else demo.cfg for two layers, deid.cfg for PHI alone, or
+    ner.cfg with its head set to the one layer that the task has."""
     if config:
         return load_config(config, {"nlp.lang": lang})
     layers = sorted(set(task.layers.values()))
     if layers == ["ents", "phi"]:
         return load_config(ROOT / "configs" / "demo.cfg", {"nlp.lang": lang})
+    if layers == ["phi"]:
+        return load_config(ROOT / "configs" / "deid.cfg", {"nlp.lang": lang})
     [layer] = layers
     made = load_config(ROOT / "configs" / "ner.cfg", {"nlp.lang": lang})
     made["components"]["ner"]["spans_key"] = None if layer == "ents" else layer

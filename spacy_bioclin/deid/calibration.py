@@ -5,11 +5,13 @@ spans (a label of the neural component, a kind of rule), drawn toward "no change
 that a group of few spans changes little. Expected calibration error as in Guo et al. (2017).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from .spans import NEURAL, PhiSpan
 
 # Keeps the logit finite.
 EPSILON = 1e-4
@@ -81,6 +83,33 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike) -> flo
     return float(np.sum(gaps) / p.size)
 
 
+class Candidate(NamedTuple):
+    """A detector's span, and whether it is right.
+
+    correct (bool): A gold mention has these offsets and this label.
+    """
+
+    span: PhiSpan
+    correct: bool
+
+
+def fit_calibration(candidates: Iterable[Candidate]) -> dict[str, Platt]:
+    """RETURNS (dict[str, Platt]): By `calibration_group`."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(calibration_group(candidate.span), []).append(candidate)
+    return {
+        name: fit_platt([c.span.confidence for c in group], [c.correct for c in group])
+        for name, group in sorted(groups.items())
+    }
+
+
+def calibration_group(span: PhiSpan) -> str:
+    """RETURNS (str): Spans whose confidences are calibrated together: a label of the neural
+    component, or a kind of another detector."""
+    return f"{NEURAL}:{span.label}" if span.detector == NEURAL else span.detector
+
+
 class Mention(NamedTuple):
     """A gold mention as the detectors see it.
 
@@ -115,10 +144,30 @@ def choose_thresholds(mentions: Sequence[Mention], target_recall: float) -> dict
     return thresholds
 
 
+def choose_best_f(candidates: Iterable[Candidate], n_gold: Mapping[str, int]) -> dict[str, float]:
+    """Choose the thresholds with the best strict F1 of each label.
+
+    n_gold (Mapping[str, int]): Gold mentions by label.
+    RETURNS (dict[str, float]): Threshold by label of spans.
+    """
+    thresholds: dict[str, float] = {}
+    by_label: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        by_label.setdefault(candidate.span.label, []).append(candidate)
+    for label, group in sorted(by_label.items()):
+        confidence = np.array([c.span.confidence for c in group])
+        correct = np.array([c.correct for c in group], dtype=np.float64)
+        order = np.argsort(-confidence, kind="stable")
+        tp, n = np.cumsum(correct[order]), np.arange(1, len(group) + 1)
+        f = 2 * tp / (n + max(n_gold.get(label, 0), 1))
+        thresholds[label] = float(confidence[order][int(f.argmax())])
+    return thresholds
+
+
 def recall_by_label(
     mentions: Sequence[Mention], thresholds: Mapping[str, float]
 ) -> dict[str, float]:
-    """RETURNS (dict[str, float]): Share of mentions found by gold label; see `choose_thresholds`."""
+    """RETURNS (dict[str, float]): By gold label, share of mentions that are found."""
     found: dict[str, list[bool]] = {}
     for mention in mentions:
         hit = bool(mention.by) and mention.weakest >= thresholds.get(mention.by, 0.0)

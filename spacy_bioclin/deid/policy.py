@@ -1,4 +1,4 @@
-"""What is to be done with each kind of PHI: a policy, read from YAML or from a component's config."""
+"""What is to be done with each kind of PHI: a policy, from YAML or a component's config."""
 
 import difflib
 import hashlib
@@ -35,10 +35,10 @@ class Policy(NamedTuple):
     """
 
     scheme: str
-    default: str = "mask"
-    operators: dict[str, str] = {}
-    keep_weekdays: bool = False
-    overlaps: str = "confident"
+    default: str
+    operators: dict[str, str]
+    keep_weekdays: bool
+    overlaps: str
 
     def operator_for(self, label: str, phi_type: str | None) -> str:
         """RETURNS (str): Name of the operator for a span."""
@@ -66,7 +66,7 @@ class Policy(NamedTuple):
 
 
 def make_policy(settings: Mapping[str, Any] | None, *, lang: str, source: str) -> Policy:
-    """Check the settings of a policy.
+    """Check the settings of a policy. The defaults stand here: mask, the most confident.
 
     settings (Mapping | None): Fields of `Policy` as YAML gives them; None for a type mask of
         everything.
@@ -79,7 +79,7 @@ def make_policy(settings: Mapping[str, Any] | None, *, lang: str, source: str) -
         _check(key, SETTINGS, f"{source}: setting")
     scheme = settings.get("scheme") or ("meddocan" if lang == "es" else "i2b2")
     _check(scheme, SCHEMES, f"{source}: scheme")
-    default = settings.get("default", Policy._field_defaults["default"])
+    default = settings.get("default", "mask")
     _check(default, OPERATORS, f"{source}: default")
     operators = settings.get("operators") or {}
     if not isinstance(operators, Mapping):
@@ -88,7 +88,7 @@ def make_policy(settings: Mapping[str, Any] | None, *, lang: str, source: str) -
     for label, operator in operators.items():
         _check(label, known, f"{source}: label")
         _check(operator, OPERATORS, f"{source}: operators.{label}")
-    overlaps = settings.get("overlaps", Policy._field_defaults["overlaps"])
+    overlaps = settings.get("overlaps", "confident")
     _check(overlaps, OVERLAPS, f"{source}: overlaps")
     keep_weekdays = settings.get("keep_weekdays", False)
     if not isinstance(keep_weekdays, bool):
@@ -113,7 +113,7 @@ def load_policy(path: Path, *, lang: str) -> Policy:
 
 
 def phi_type_of(label: str, scheme: str) -> str | None:
-    """RETURNS (str | None): What a label of a scheme, or of any other, means; a type means itself."""
+    """RETURNS (str | None): PHI type of a label; of a type, itself. The scheme goes first."""
     return label if label in load_types() else type_of(label, scheme) or type_of(label)
 
 

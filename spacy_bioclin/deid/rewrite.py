@@ -30,16 +30,16 @@ class OffsetMap:
 
     def to_safe(self, start: int, end: int) -> tuple[int, int]:
         """RETURNS (tuple[int, int]): Where a span of the text stands in the safe text."""
-        return self._move(start, end, self._starts, (0, 1, 2, 3))
+        return self._move(start, end, self._starts, (1, 2, 3))
 
     def to_original(self, start: int, end: int) -> tuple[int, int]:
         """RETURNS (tuple[int, int]): Where a span of the safe text stands in the text."""
-        return self._move(start, end, self._safe_starts, (2, 3, 0, 1))
+        return self._move(start, end, self._safe_starts, (3, 0, 1))
 
     def _move(
-        self, start: int, end: int, starts: list[int], columns: tuple[int, int, int, int]
+        self, start: int, end: int, starts: list[int], columns: tuple[int, int, int]
     ) -> tuple[int, int]:
-        here_start, here_end, there_start, there_end = columns
+        here_end, there_start, there_end = columns
 
         def move(offset: int, *, is_end: bool) -> int:
             # An end that touches a replacement from the left lies before it.

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+# Detector of a span that does not name one: the neural component.
+NEURAL = "ner"
+
 
 class PhiSpan(NamedTuple):
     """A stretch of text that may be protected health information.

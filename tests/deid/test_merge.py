@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +54,7 @@ def test_no_letter_is_lost_and_none_twice(
 ) -> None:
     spans = [PhiSpan(s, min(s + n, len(TEXT)), label, c, "x") for s, n, label, c in found]
     merged = merge(*spans, overlaps=overlaps)
-    assert all(a.end <= b.start for a, b in zip(merged, merged[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(merged))
 
     def letters(spans: list[PhiSpan]) -> set[int]:
         return {i for span in spans for i in range(span.start, span.end) if TEXT[i].isalnum()}

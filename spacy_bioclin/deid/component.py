@@ -1,0 +1,289 @@
+"""`bioclin_deid`: merge what the detectors found, and make the note safe to share."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+
+from ..errors import BioclinError
+from ..evaluation.leaks import FoldedText, fold
+from .allow_list import load_allow_list
+from .calibration import Platt, calibration_group
+from .date_patterns import LEAP_YEAR
+from .dates import DateShift, shift_days
+from .known_patient import find_known
+from .labels import label_of, map_label
+from .merge import merge_spans
+from .operators import MASK, NoteContext, Target, apply_operator
+from .policy import Policy, make_policy, phi_type_of
+from .repeats import find_repeats, values_to_hide
+from .result import DEID_KEY, get_deid
+from .rewrite import rewrite
+from .secret import Secret, read_key
+from .spans import NEURAL, PhiSpan
+
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+LANGS = ("es", "en")
+# Types that an eponym or a drug may be taken for.
+NAME_LIKE = frozenset({"patient_name", "staff_name", "relative", "organization", "hospital"})
+# The surrogates of a key depend on these.
+VERSIONS = {name: version(name) for name in ("spacy-bioclin", "Faker", "python-stdnum")}
+DEFAULT_CONFIG = {"spans_key": "phi", "policy": None}
+
+
+def install_extensions() -> None:
+    """Register `doc._.patient` (what is known about the patient: a dict, see known_patient.py) and
+    `doc._.deid` (a `DeidResult`)."""
+    if not Doc.has_extension("patient"):
+        Doc.set_extension("patient", default=None)
+    if not Doc.has_extension("deid"):
+        Doc.set_extension("deid", getter=get_deid)
+
+
+@Language.factory(
+    "bioclin_deid",
+    assigns=["doc._.deid", "doc.spans"],
+    requires=["doc.spans"],
+    default_config=DEFAULT_CONFIG,
+)
+def make_deid(
+    nlp: Language, name: str, spans_key: str, policy: dict[str, Any] | None
+) -> "Deidentifier":
+    """Make the component. It stands after the detectors: `bioclin_ner` with this spans_key, then
+    `bioclin_phi_rules`.
+
+    spans_key (str): Where the detectors' spans stand, and the merged ones after.
+    policy (dict | None): See policy.py; null masks everything with its label.
+    """
+    return Deidentifier(nlp, name=name, spans_key=spans_key, policy=policy)
+
+
+class Deidentifier(Pipe):
+    """Merges PHI spans, and writes the safe note to `doc._.deid`.
+
+    key (bytes | None): The secret key that hashes, surrogates and shifted dates derive from; from
+        the environment's BIOCLIN_DEID_KEY unless it is set. It is never saved.
+    thresholds (dict[str, float]): Least calibrated confidence by label, from `bioclin calibrate`.
+    calibration (dict[str, Platt]): By group of spans: "ner:LABEL", or kind of a rule.
+    """
+
+    def __init__(
+        self, nlp: Language, *, name: str, spans_key: str, policy: Mapping[str, Any] | None
+    ) -> None:
+        if nlp.lang not in LANGS:
+            raise BioclinError(
+                f"[components.{name}] works on {' and '.join(LANGS)}, not on lang = {nlp.lang!r}"
+            )
+        self.name = name
+        self.lang = nlp.lang
+        self.spans_key = spans_key
+        self.policy: Policy = make_policy(policy, lang=nlp.lang, source=f"[components.{name}]")
+        self.key: bytes | None = read_key()
+        self.thresholds: dict[str, float] = {}
+        self.calibration: dict[str, Platt] = {}
+        self._tokenize = nlp.tokenizer
+        self._allow_list = load_allow_list(nlp.lang)
+        self._stop_words = nlp.Defaults.stop_words
+        install_extensions()
+
+    def __call__(self, doc: Doc) -> Doc:
+        error_handler = self.get_error_handler()
+        try:
+            self.annotate(doc)
+        except Exception as error:
+            error_handler(self.name, self, [doc], error)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        install_extensions()  # lost when a worker process is started
+        error_handler = self.get_error_handler()
+        for doc in stream:
+            try:
+                self.annotate(doc)
+            except Exception as error:
+                error_handler(self.name, self, [doc], error)
+            else:
+                yield doc
+
+    def annotate(self, doc: Doc) -> None:
+        """Merge `doc.spans[spans_key]` and write the safe note.
+
+        RAISES (BioclinError): The policy needs a key and there is none, or `doc._.patient` is not
+            what it should be.
+        """
+        candidates, n_allowed = self.find_candidates(doc)
+        text = doc.text
+        spans = merge_spans(
+            candidates, text, overlaps=self.policy.overlaps, thresholds=self.thresholds
+        )
+        spans = find_repeats(spans, text, keeps=self._keeps)
+        values = values_to_hide(spans, text, keeps=self._keeps)
+        note = self._note_context(doc, spans)
+        replacements, operators = [], Counter[str]()
+        for span in spans:
+            target = self._target(span, text)
+            asked = self.policy.operator_for(target.label, target.phi_type)
+            new, used = apply_operator(asked, target, note)
+            operators[used if used == asked else f"{used} instead of {asked}"] += 1
+            if used != "keep":
+                replacements.append((span.start, span.end, new))
+        safe, offsets = rewrite(text, replacements)
+        tokens = self._tokenize(safe)
+        doc.user_data[DEID_KEY] = {
+            "text": safe,
+            "words": [token.text for token in tokens],
+            "spaces": [bool(token.whitespace_) for token in tokens],
+            "spans": [list(span) for span in spans],
+            "edits": [list(edit) for edit in offsets.edits],
+            "phi_values": self._still_secret(values, [new for _, _, new in replacements]),
+            "spans_key": self.spans_key,
+            "audit": {
+                "policy": self.policy.hash,
+                "scheme": self.policy.scheme,
+                "n_spans": len(spans),
+                "labels": dict(Counter(span.label for span in spans)),
+                "detectors": dict(Counter(span.detector for span in spans)),
+                "operators": dict(operators),
+                "n_allowed": n_allowed,
+                "patient_known": bool(self._patient(doc)),
+                "other_language": is_other_language(text, self._stop_words),
+                "versions": VERSIONS,
+            },
+        }
+        self._write_spans(doc, spans)
+
+    def find_candidates(self, doc: Doc) -> tuple[list[PhiSpan], int]:
+        """Collect what the detectors say, with calibrated confidence.
+
+        RETURNS (tuple[list[PhiSpan], int]): Spans with labels of the policy's scheme, which may
+            overlap; and how many the allow-list took away.
+        """
+        text = doc.text
+        group = doc.spans.get(self.spans_key, [])
+        scores = getattr(group, "attrs", {}).get("scores", [1.0] * len(group))
+        found = []
+        for span, score in zip(group, scores, strict=True):
+            detector = span.id_ or NEURAL
+            label = map_label(span.label_, self.policy.scheme)
+            found.append(PhiSpan(span.start_char, span.end_char, label, float(score), detector))
+        for known in find_known(text, self._patient(doc), lang=self.lang):
+            found.append(known._replace(label=label_of(known.label, self.policy.scheme)))
+        masks = [match.span() for match in MASK.finditer(text)]
+        candidates, n_allowed = [], 0
+        for span in found:
+            if any(start < span.end and span.start < end for start, end in masks):
+                continue
+            if self._is_allowed(span, text):
+                n_allowed += 1
+                continue
+            candidates.append(self.calibrate_span(span))
+        return candidates, n_allowed
+
+    def calibrate_span(self, span: PhiSpan) -> PhiSpan:
+        """RETURNS (PhiSpan): With the confidence that the calibration makes of its own."""
+        platt = self.calibration.get(calibration_group(span))
+        if platt is None:
+            return span
+        return span._replace(confidence=float(platt(span.confidence)))
+
+    def _is_allowed(self, span: PhiSpan, text: str) -> bool:
+        if span.detector != NEURAL:
+            return False
+        if phi_type_of(span.label, self.policy.scheme) not in NAME_LIKE:
+            return False
+        return self._allow_list.covers(text, span.start, span.end)
+
+    def _patient(self, doc: Doc) -> Mapping[str, Any]:
+        return doc._.patient or {}
+
+    def _target(self, span: PhiSpan, text: str) -> Target:
+        value = text[span.start : span.end]
+        phi_type = phi_type_of(span.label, self.policy.scheme)
+        if phi_type == "city" and sum(char.isdigit() for char in value) >= 4:
+            phi_type = "postcode"  # MEDDOCAN has one label for both
+        return Target(value, fold(value), span.label, phi_type)
+
+    def _keeps(self, span: PhiSpan) -> bool:
+        """RETURNS (bool): The policy leaves such a span as it is."""
+        phi_type = phi_type_of(span.label, self.policy.scheme)
+        return self.policy.operator_for(span.label, phi_type) == "keep"
+
+    def _still_secret(self, values: list[tuple[str, str]], made: list[str]) -> list[list[str]]:
+        """RETURNS (list[list[str]]): The values, but for dates that stand for another date."""
+        date = label_of("date", self.policy.scheme)
+        shown = FoldedText("\n".join(made))
+        return [
+            [label, value] for label, value in values if label != date or not any(shown.find(value))
+        ]
+
+    def _note_context(self, doc: Doc, spans: list[PhiSpan]) -> NoteContext:
+        """A note of no known patient is a patient of its own."""
+        secret = dates = None
+        if self.key is not None:
+            patient_id = self._patient(doc).get("id") or f"note:{fold(doc.text)}"
+            secret = Secret(self.key, str(patient_id))
+            years = (_YEAR.search(doc.text, span.start, span.end) for span in spans)
+            year = next((int(found.group()) for found in years if found), LEAP_YEAR)
+            dates = DateShift(shift_days(secret, self.policy.keep_weekdays), year)
+        words = (doc.text[span.start : span.end].split() for span in spans)
+        forbidden = {fold(word) for value in words for word in value} - {""}
+        return NoteContext(self.lang, secret, dates, frozenset(forbidden), {})
+
+    def _write_spans(self, doc: Doc, spans: list[PhiSpan]) -> None:
+        made, scores = [], []
+        for span in spans:
+            cover = doc.char_span(
+                span.start,
+                span.end,
+                label=span.label,
+                span_id=span.detector,
+                alignment_mode="expand",
+            )
+            if cover is not None:
+                made.append(cover)
+                scores.append(span.confidence)
+        doc.spans[self.spans_key] = made
+        doc.spans[self.spans_key].attrs["scores"] = np.array(scores, dtype=np.float32)
+
+    # What was chosen on a dev split is saved with the pipeline; the key never is.
+
+    def _state(self) -> dict[str, Any]:
+        calibration = {group: list(platt) for group, platt in self.calibration.items()}
+        return {"thresholds": self.thresholds, "calibration": calibration}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self.thresholds = state["thresholds"]
+        self.calibration = {group: Platt(*p) for group, p in state["calibration"].items()}
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        return srsly.msgpack_dumps(self._state())
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "Deidentifier":
+        self._set_state(srsly.msgpack_loads(data))
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        srsly.write_json(Path(path) / "calibration.json", self._state())
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Deidentifier":
+        self._set_state(srsly.read_json(Path(path) / "calibration.json"))
+        return self
+
+
+def is_other_language(text: str, stop_words: Iterable[str]) -> bool:
+    """Guess whether a note is in a language that the pipeline is not for.
+
+    RETURNS (bool): Of 40 words or more, fewer than one in eight is among the language's commonest.
+    """
+    words = [word for word in text.lower().split() if word.isalpha()]
+    common = sum(word in stop_words for word in words)
+    return len(words) >= 40 and common * 8 < len(words)

@@ -1,0 +1,210 @@
+"""What is put in the place of a PHI span: one function for each operator of a policy.
+
+presidio-anonymizer has operators of these names, but its hash is not keyed by patient data alone
+(a random salt makes two runs differ), its encryption is AES-CBC, which does not notice a changed
+text, and it has neither surrogates nor date shifts; so these few lines stand on `hmac` and
+`cryptography` themselves.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from ..errors import BioclinError
+from .dates import DateShift, parse_date
+from .labels import SCHEMES, scheme_labels
+from .places import province_of
+from .policy import KEYED
+from .secret import Secret
+from .surrogates import make_surrogate
+
+_LABELS = "|".join(sorted({re.escape(x) for s in SCHEMES for x in scheme_labels(s)}, key=len)[::-1])
+# What the operators write: [DATE], [DATE 2], [DATE 0123456789abcdef] and an encrypted value. It is
+# no PHI, whatever it looks like.
+MASK = re.compile(rf"\[(?:{_LABELS})(?: (?:\d{{1,6}}|[0-9a-f]{{16}}|[A-Za-z0-9_-]{{39,}}=*))?\]")
+_ENCRYPTED = re.compile(rf"\[({_LABELS}) ([A-Za-z0-9_-]{{39,}}=*)\]")
+_AGE = re.compile(r"\d{1,3}")
+_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+_SMALL_CHILD = re.compile(r"mes|d[ií]a|semana|month|day|week|hora|hour|/12|/7|/52", re.IGNORECASE)
+N_HASH_DIGITS = 16
+N_NONCE = 12
+
+
+class NoteContext(NamedTuple):
+    """What operators know about the note beside the span.
+
+    lang (str): Its language.
+    secret (Secret | None): None if there is no key.
+    dates (DateShift | None): The patient's shift; None if there is no key.
+    forbidden (Collection[str]): Folded words that no surrogate may have: those of the note's PHI.
+    numbers (dict[str, dict[str, int]]): Label -> folded value -> its number in this note.
+    """
+
+    lang: str
+    secret: Secret | None
+    dates: DateShift | None
+    forbidden: Collection[str]
+    numbers: dict[str, dict[str, int]]
+
+
+class Target(NamedTuple):
+    """The span that an operator treats.
+
+    value (str): Its text.
+    folded (str): Its letters and digits, without case and accents: equal for one value written in
+        two ways.
+    label (str): In the policy's scheme.
+    phi_type (str | None): What the label means (labels.yml).
+    """
+
+    value: str
+    folded: str
+    label: str
+    phi_type: str | None
+
+
+def keep(target: Target, note: NoteContext) -> str:
+    return target.value
+
+
+def redact(target: Target, note: NoteContext) -> str:
+    return ""
+
+
+def mask(target: Target, note: NoteContext) -> str:
+    return f"[{target.label}]"
+
+
+def mask_number(target: Target, note: NoteContext) -> str:
+    """Equal values of a note have equal numbers."""
+    numbers = note.numbers.setdefault(target.label, {})
+    return f"[{target.label} {numbers.setdefault(target.folded, len(numbers) + 1)}]"
+
+
+def generalize(target: Target, note: NoteContext) -> str | None:
+    """An age becomes its decade (90 and more: one group), a date its year, a postcode its province
+    (in English its first three digits, 45 CFR 164.514(b)(2)(i)(B))."""
+    if target.phi_type == "age":
+        return _age_group(target.value)
+    if target.phi_type == "date":
+        year = _YEAR.search(target.value)
+        if year is not None:
+            return year.group()
+        date = parse_date(target.value, note.lang)
+        return None if date is None or date.year is None else str(date.year)
+    if target.phi_type == "postcode":
+        digits = re.sub(r"\D", "", target.value)
+        if note.lang == "es":
+            return province_of(digits)
+        return f"{digits[:3]}**" if len(digits) >= 5 else None
+    return None
+
+
+def _age_group(value: str) -> str | None:
+    found = _AGE.search(value)
+    if found is None or _SMALL_CHILD.search(value):
+        return None
+    age = int(found.group())
+    group = "90+" if age >= 90 else f"{age // 10 * 10}-{age // 10 * 10 + 9}"
+    return value[: found.start()] + group + value[found.end() :]
+
+
+def keyed_hash(target: Target, note: NoteContext) -> str:
+    """HMAC-SHA256, cut to 64 bits. One value has one hash in all notes of all patients, so that
+    records can still be joined."""
+    assert note.secret is not None
+    digest = Secret(note.secret.key, "").derive("hash", target.folded).hex()
+    return f"[{target.label} {digest[:N_HASH_DIGITS]}]"
+
+
+def encrypt(target: Target, note: NoteContext) -> str:
+    """AES-256-GCM. The nonce is derived from key, patient and value (as in SIV modes, RFC 5297), so
+    that another run gives the same: what shows is which values of a patient are equal."""
+    assert note.secret is not None
+    nonce = note.secret.derive("nonce", f"{target.label}\0{target.value}")[:N_NONCE]
+    return f"[{target.label} {seal(target.value, note.secret.key, nonce, target.label)}]"
+
+
+def surrogate(target: Target, note: NoteContext) -> str | None:
+    assert note.secret is not None and target.phi_type is not None
+    return make_surrogate(
+        target.value,
+        target.phi_type,
+        note.secret,
+        lang=note.lang,
+        forbidden=note.forbidden,
+        dates=note.dates,
+    )
+
+
+FUNCTIONS: dict[str, Callable[[Target, NoteContext], str | None]] = {
+    "keep": keep,
+    "redact": redact,
+    "mask": mask,
+    "mask_number": mask_number,
+    "generalize": generalize,
+    "hash": keyed_hash,
+    "encrypt": encrypt,
+    "surrogate": surrogate,
+}
+
+
+def apply_operator(name: str, target: Target, note: NoteContext) -> tuple[str, str]:
+    """Treat a span.
+
+    name (str): One of policy.OPERATORS.
+    RETURNS (tuple[str, str]): What to put in its place, and the operator that made it: "mask" where
+        the one asked for has no answer (an age that is no number, a place it cannot read).
+    RAISES (BioclinError): The operator derives from a key and there is none.
+    """
+    if name in KEYED and note.secret is None:
+        raise BioclinError(
+            f"operator {name!r} needs the secret key: set BIOCLIN_DEID_KEY or give --key-file "
+            "(bioclin deid-key FILE makes one), or choose mask for these labels"
+        )
+    if name == "surrogate" and target.phi_type is None:
+        return mask(target, note), "mask"
+    new = FUNCTIONS[name](target, note)
+    return (mask(target, note), "mask") if new is None else (new, name)
+
+
+def cipher_key(key: bytes) -> bytes:
+    """RETURNS (bytes): 256 bits for AES, derived from the secret key."""
+    return hmac.new(key, b"aes-256-gcm", hashlib.sha256).digest()
+
+
+def seal(plain: str, key: bytes, nonce: bytes, about: str) -> str:
+    """RETURNS (str): Nonce, ciphertext and tag in URL-safe base64. `about` is bound to it, but not
+    hidden."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    sealed = AESGCM(cipher_key(key)).encrypt(nonce, plain.encode("utf-8"), about.encode("utf-8"))
+    return base64.urlsafe_b64encode(nonce + sealed).decode("ascii")
+
+
+def unseal(token: str, key: bytes, about: str) -> str:
+    """RAISES (BioclinError): Another key, or a token that was changed."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    try:
+        data = base64.urlsafe_b64decode(token)
+        plain = AESGCM(cipher_key(key)).decrypt(
+            data[:N_NONCE], data[N_NONCE:], about.encode("utf-8")
+        )
+    except (InvalidTag, ValueError):
+        raise BioclinError(
+            "an encrypted value cannot be decrypted: it was made with another key, or changed since"
+        ) from None
+    return plain.decode("utf-8")
+
+
+def decrypt_text(text: str, key: bytes) -> str:
+    """Put back what the operator "encrypt" took out of a note.
+
+    RAISES (BioclinError): Another key, or a value that was changed.
+    """
+    return _ENCRYPTED.sub(lambda found: unseal(found[2], key, found[1]), text)

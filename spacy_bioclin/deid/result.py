@@ -1,0 +1,126 @@
+"""What de-identification says about a note: `doc._.deid`."""
+
+from typing import Any
+
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
+
+from .rewrite import Edit, OffsetMap
+from .spans import PhiSpan
+
+# Key in `doc.user_data` of what `doc._.deid` shows: plain lists and dicts that a DocBin can hold.
+DEID_KEY = "bioclin_deid"
+
+
+class DeidResult:
+    """A note made safe.
+
+    doc (Doc): The note; it holds what is read here.
+    """
+
+    def __init__(self, doc: Doc) -> None:
+        self._doc = doc
+        self._raw: dict[str, Any] = doc.user_data[DEID_KEY]
+
+    @property
+    def text(self) -> str:
+        """RETURNS (str): The safe text."""
+        return self._raw["text"]
+
+    @property
+    def spans(self) -> list[PhiSpan]:
+        """RETURNS (list[PhiSpan]): Merged PHI, in code points of the original text."""
+        return [PhiSpan(*span) for span in self._raw["spans"]]
+
+    @property
+    def offsets(self) -> OffsetMap:
+        """RETURNS (OffsetMap): Offsets of the original text to those of the safe text, and back."""
+        return OffsetMap(Edit(*edit) for edit in self._raw["edits"])
+
+    @property
+    def audit(self) -> dict[str, Any]:
+        """RETURNS (dict): Counts, detectors, versions and the policy's hash; no PHI."""
+        return self._raw["audit"]
+
+    @property
+    def phi_values(self) -> list[tuple[str, str]]:
+        """RETURNS (list[tuple[str, str]]): PHI type or label, and a string that must not stand in
+        anything that leaves the building. This is PHI."""
+        return [(kind, value) for kind, value in self._raw["phi_values"]]
+
+    @property
+    def doc(self) -> Doc:
+        """RETURNS (Doc): A new Doc on the safe text, with sentences, entities, span groups, links
+        and extension values of the original. The PHI's group holds what stands in its place."""
+        return self._build()[0]
+
+    @property
+    def n_lost(self) -> int:
+        """RETURNS (int): Entities and spans of the original that have no place in the new Doc: all
+        of their text was redacted, or they fell together with another entity."""
+        return self._build()[1]
+
+    def _build(self) -> tuple[Doc, int]:
+        raw = self._raw
+        safe = Doc(self._doc.vocab, words=raw["words"], spaces=raw["spaces"])
+        offsets, n_lost = self.offsets, 0
+        if self._doc.has_annotation("SENT_START"):
+            _carry_sentences(self._doc, safe, offsets)
+        for key, group in self._doc.spans.items():
+            if key == raw["spans_key"]:
+                continue
+            moved = [_move(span, safe, offsets) for span in group]
+            n_lost += moved.count(None)
+            safe.spans[key] = [span for span in moved if span is not None]
+            if "scores" in group.attrs:
+                pairs = zip(group.attrs["scores"], moved, strict=True)
+                safe.spans[key].attrs["scores"] = [s for s, span in pairs if span is not None]
+        ents = [_move(ent, safe, offsets) for ent in self._doc.ents]
+        apart = filter_spans(ent for ent in ents if ent is not None)
+        safe.set_ents(apart, default="outside")
+        n_lost += len(ents) - len(apart)
+        safe.spans[raw["spans_key"]] = _replaced(safe, self.spans, offsets)
+        return safe, n_lost
+
+
+def get_deid(doc: Doc) -> DeidResult | None:
+    """The getter of `doc._.deid`. RETURNS (DeidResult | None): None before `bioclin_deid` ran."""
+    return DeidResult(doc) if DEID_KEY in doc.user_data else None
+
+
+def _carry_sentences(doc: Doc, safe: Doc, offsets: OffsetMap) -> None:
+    starts = {offsets.to_safe(sent.start_char, sent.end_char)[0] for sent in doc.sents}
+    for token in safe:
+        token.is_sent_start = token.i == 0 or token.idx in starts
+
+
+def _move(span: Span, safe: Doc, offsets: OffsetMap) -> Span | None:
+    """RETURNS (Span | None): The span in the safe Doc, with its link and extension values."""
+    start, end = offsets.to_safe(span.start_char, span.end_char)
+    moved = safe.char_span(
+        start,
+        end,
+        label=span.label_,
+        kb_id=span.kb_id_,
+        span_id=span.id_,
+        alignment_mode="expand",
+    )
+    if start == end or moved is None:
+        return None
+    for name in span._._extensions:
+        default, method, getter, _ = Span.get_extension(name)
+        value = None if method or getter else span._.get(name)
+        if value is not None and value is not default:
+            moved._.set(name, value)
+    return moved
+
+
+def _replaced(safe: Doc, spans: list[PhiSpan], offsets: OffsetMap) -> list[Span]:
+    """RETURNS (list[Span]): What stands in the place of PHI, with its label."""
+    places = ((offsets.to_safe(span.start, span.end), span.label, span.detector) for span in spans)
+    moved = [
+        safe.char_span(start, end, label=label, span_id=detector, alignment_mode="expand")
+        for (start, end), label, detector in places
+        if start < end
+    ]
+    return [span for span in moved if span is not None]
