@@ -16,7 +16,7 @@ from ..evaluation.leaks import fold
 from .name_lists import FEMALE, MALE, MOSTLY_SURNAMES, SURNAME, load_names
 from .numbers import DIGITS, draw
 from .secret import Secret
-from .wording import choose, compose, match_case, word_set
+from .wording import choose, compose, is_upper, keyed_cycle, match_case, word_set
 
 _TOKEN = re.compile(r"M\.?ª|[^\W\d_]+|\d+", re.IGNORECASE)
 _INITIALS = "initials"
@@ -83,7 +83,7 @@ def make_name(value: str, secret: Secret, lang: str, forbidden: Collection[str] 
             if surrogate is None:
                 return None
             is_short = word.folded != fold(old)
-            written = match_case(value.replace("ª", "") if is_short else old, surrogate)
+            written = match_case(value if is_short else old, surrogate)
         new += [value[place : word.start], written]
         place = word.end
     if all(word.kind in ("title", "particle") for word in words):
@@ -140,7 +140,7 @@ def _is_particle(value: str, i: int, tokens: list[re.Match[str]]) -> bool:
         return True
     # "Ramón y Cajal", "RAMON Y CAJAL", but "E. Gómez".
     inside = 0 < i < len(tokens) - 1 and value[token.end() : token.end() + 1] != "."
-    return inside and (text.islower() or (text == "Y" and value.isupper()))
+    return inside and (text.islower() or (text == "Y" and is_upper(value)))
 
 
 def _is_initials(value: str, text: str, lang: str) -> bool:
@@ -196,13 +196,8 @@ def _roles(value: str, words: list[Word], names: list[Word], lang: str) -> dict[
 @lru_cache(maxsize=1024)
 def letter_cycle(secret: Secret, lang: str) -> dict[str, str]:
     """RETURNS (dict[str, str]): Letter that many names begin with -> the letter of their
-    surrogates: one keyed cycle through all of them (Sattolo, 1986), so none stays and no two
-    change places."""
-    letters = list(load_names(lang).letters)
-    for i in range(len(letters) - 1, 0, -1):
-        j = secret.number("letters", str(i), i)
-        letters[i], letters[j] = letters[j], letters[i]
-    return dict(zip(load_names(lang).letters, letters, strict=True))
+    surrogates."""
+    return keyed_cycle(load_names(lang).letters, secret, "letters")
 
 
 def _map_letter(letter: str, secret: Secret, lang: str) -> str:

@@ -248,8 +248,10 @@ def _make_number(text: str, secret: Secret, lang: str, forbidden: Collection[str
     parsed = _parse(text, lang)
     national = "" if parsed is None else str(parsed.national_number)
     if parsed is None or not digits.endswith(national):
-        new = make_identifier(digits, "phone", secret, forbidden)
-        return None if new is None else _fill_digits(text, digits[0] + new[1:])
+        alphabets = [digits[0] if len(digits) > 2 else NON_ZERO] + [DIGITS] * (len(digits) - 1)
+        drawn = draw(alphabets, secret, "phone", digits)
+        new = next((x for x in drawn if x != digits and x not in forbidden), "")
+        return _fill_digits(text, new) if new else None
     kind = phonenumbers.number_type(parsed)
     alphabets = [national[0]] + [DIGITS] * (len(national) - 1)
     if parsed.country_code == 1:

@@ -6,6 +6,9 @@ from collections.abc import Collection, Sequence
 from ..evaluation.leaks import fold
 from .secret import Secret
 
+MIN_WORD = 4
+_ORDINALS = str.maketrans("", "", "ºª")
+
 
 def word_set(text: str) -> frozenset[str]:
     """RETURNS (frozenset[str]): The words of a list written as one text."""
@@ -15,6 +18,11 @@ def word_set(text: str) -> frozenset[str]:
 def compose(text: str) -> str:
     """RETURNS (str): Letters and their accents as one code point each, where there is one."""
     return unicodedata.normalize("NFC", text)
+
+
+def is_upper(text: str) -> bool:
+    """RETURNS (bool): All in capitals; "º" and "ª", which have none, do not count."""
+    return text.translate(_ORDINALS).isupper()
 
 
 def match_case(model: str, text: str) -> str:
@@ -27,20 +35,32 @@ def match_case(model: str, text: str) -> str:
     letters = [char for char in model if char.isalpha()]
     if not letters or letters[0].islower():
         return text.lower()
-    if len(letters) > 1 and all(not char.islower() for char in letters):
+    if len(letters) > 1 and is_upper(model):
         return text.upper()
     return text[:1].upper() + text[1:]
 
 
 def is_forbidden(text: str, value: str, forbidden: Collection[str]) -> bool:
     """RETURNS (bool): The text is the value, or it or one of its words is among the folded words
-    that must not come out."""
+    that must not come out. Of several words the short ones ("San", "de") do not count."""
     folded = fold(text)
-    return (
-        folded == fold(value)
-        or folded in forbidden
-        or any(fold(word) in forbidden for word in text.split())
-    )
+    if folded == fold(value) or folded in forbidden:
+        return True
+    words = [fold(word) for word in text.split()]
+    return any(word in forbidden for word in words if len(word) >= MIN_WORD or len(words) == 1)
+
+
+def keyed_cycle(items: Sequence[str], secret: Secret, purpose: str) -> dict[str, str]:
+    """Give each item another one, all in one cycle (Sattolo, 1986): none stays, no two change
+    places.
+
+    items (Sequence[str]): Two or more, without doubles, in an order that is always the same.
+    """
+    order = list(items)
+    for i in range(len(order) - 1, 0, -1):
+        j = secret.number(purpose, str(i), i)
+        order[i], order[j] = order[j], order[i]
+    return dict(zip(items, order, strict=True))
 
 
 def choose(
