@@ -170,11 +170,11 @@ class Setup(NamedTuple):
         from ..deid.component import VERSIONS
         from ..runner.records import fingerprint_files
 
-        files = ""
-        if self.pipeline is not None:
-            path = Path(self.pipeline)
-            folder = path if path.exists() else spacy.util.get_package_path(self.pipeline)
-            files = fingerprint_files(sorted(p for p in folder.rglob("*") if p.is_file()))
+        folder = Path(self.pipeline or "")
+        if self.pipeline is not None and spacy.util.is_package(self.pipeline):
+            folder = spacy.util.get_package_path(self.pipeline)
+        paths = [] if self.pipeline is None else sorted(folder.rglob("*"))
+        files = fingerprint_files(path for path in paths if path.is_file())
         key = b"" if self.key is None else hmac.digest(self.key, b"fingerprint", "sha256")
         return {
             "language": self.lang,
