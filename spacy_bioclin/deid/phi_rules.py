@@ -8,7 +8,8 @@ from spacy.tokens import Doc, Span
 
 from ..errors import BioclinError
 from .labels import check_scheme, label_of
-from .rules import LANGS, load_rules
+from .rule_data import LANGS
+from .rules import load_rules
 
 DEFAULT_CONFIG = {"spans_key": "phi", "scheme": None, "threshold": 0.5, "langs": None}
 

@@ -8,54 +8,29 @@ and only these are tried. Every quantifier has a bound, so that any input takes 
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import phonenumbers
-import srsly
-
 from ..errors import BioclinError
-from .checks import CHECKS, Check
+from .rule_data import LANGS, Rule, make_label_rules, make_rule, read_entries
 from .spans import PhiSpan
 
-LANGS = ("es", "en")
 # Characters before a match, on its line or the line above, where context words count.
 CONTEXT_WINDOW = 80
 # The longest token (letters and digits) that rules look at, and the longest word before it.
-MAX_TOKEN, MAX_PREFIX = 40, 8
+MAX_TOKEN, MAX_PREFIX = 40, 12
 # Value before its label: "4960926 (NHC)".
 BEHIND_WINDOW = 40
+# "Tel. 961622403 / 961622404 / ..."
+MAX_VALUES = 4
 
 _WORD = re.compile("[a-z]+")
 _DIGITS = re.compile("[0-9][0-9a-z]*")
-_LABEL_ITEM = re.compile(r"(?:(?P<letter>[a-z])|\[(?P<letters>[a-z]+)\])(?P<optional>\??)(?![*{+])")
 _PREFIX = re.compile(r"(?<![0-9a-z])[a-z]{1,4}[ .-]{1,2}\Z")
 _SHAPE = {ord(char): "a" for char in "abcdefghijklmnopqrstuvwxyz"} | {
     ord(char): "9" for char in "0123456789"
 }
-
-
-class Rule(NamedTuple):
-    """One line of the data, compiled. What the fields mean is said in rules_common.yml."""
-
-    kind: str
-    phi_type: str
-    pattern: re.Pattern[str]
-    has_value: bool
-    case: bool
-    confidence: float
-    check: Check | None
-    passed: float
-    failed: float
-    context: frozenset[str]
-    before: re.Pattern[str] | None
-    after: re.Pattern[str] | None
-    with_context: float
-    label: re.Pattern[str] | None
-    behind: re.Pattern[str] | None
-    more: re.Pattern[str] | None
 
 
 class View(NamedTuple):
@@ -122,15 +97,15 @@ class RuleSet:
         self.kinds[entry["kind"]] = entry["type"]
         if "first" in entry:
             shape = re.compile(entry["first"])
-            self.by_shape.append((shape, _make_rule(entry, macros)))
+            self.by_shape.append((shape, make_rule(entry, macros)))
         elif "mark" in entry:
             mark = re.compile(entry["mark"])
-            self.by_mark.append((mark, entry.get("back", ""), _make_rule(entry, macros)))
+            self.by_mark.append((mark, entry.get("back", ""), make_rule(entry, macros)))
         elif "labels" in entry:
-            for word, labels in _group_labels(entry, macros).items():
-                self.by_word.setdefault(word, []).append(_make_rule(entry, macros, labels))
+            for word, rule in make_label_rules(entry, macros):
+                self.by_word.setdefault(word, []).append(rule)
         else:
-            rule = _make_rule(entry, macros)
+            rule = make_rule(entry, macros)
             for word in entry["words"]:
                 self.by_word.setdefault(word, []).append(rule)
 
@@ -192,9 +167,7 @@ def _match(view: View, rule: Rule, at: int) -> Iterator[Match]:
     """YIELDS (Match): What the rule finds exactly there; one or none."""
     found = rule.pattern.match(view.plain if rule.case else view.folded, at)
     if found is not None:
-        start, end = found.span("v") if rule.has_value else found.span()
-        if start < end:
-            yield Match(start, end, _score(view, rule, start, end), rule)
+        yield _make_match(view, rule, found)
 
 
 def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
@@ -204,22 +177,28 @@ def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
     if label is None:
         return
     text = view.plain if rule.case else view.folded
-    start = label.end()
-    found = rule.pattern.match(text, start)
-    if found is None:
-        if rule.behind is not None:
-            window = max(0, at - BEHIND_WINDOW)
-            found = rule.behind.search(text, window, at)
-            if found is not None:
-                yield Match(*found.span("v"), _score(view, rule, *found.span("v")), rule)
+    found = rule.pattern.match(text, label.end())
+    if found is None and rule.behind is not None:
+        found = rule.behind.search(text, max(0, at - BEHIND_WINDOW), at)
+        if found is not None:
+            yield _make_match(view, rule, found)
         return
-    for _ in range(4):
-        start, end = found.span("v") if rule.has_value else found.span()
-        yield Match(start, end, _score(view, rule, start, end), rule)
-        more = rule.more.match(text, found.end()) if rule.more is not None else None
-        found = rule.pattern.match(text, more.end()) if more is not None else None
+    for _ in range(MAX_VALUES):
         if found is None:
             return
+        yield _make_match(view, rule, found)
+        more = rule.more.match(text, found.end()) if rule.more is not None else None
+        found = rule.pattern.match(text, more.end()) if more is not None else None
+
+
+def _make_match(view: View, rule: Rule, found: re.Match[str]) -> Match:
+    """RETURNS (Match): The value, with the bracket that opens before it: "(555) 123-4567"."""
+    start, end = found.span("v" if "v" in found.re.groupindex else 0)
+    if view.folded[start - 1 : start] == "(":
+        value = view.folded[start:end]
+        if ")" in value and "(" not in value:
+            start -= 1
+    return Match(start, end, _score(view, rule, start, end), rule)
 
 
 def _score(view: View, rule: Rule, start: int, end: int) -> float:
@@ -262,80 +241,6 @@ def _resolve(matches: list[Match]) -> list[Match]:
     return kept
 
 
-def _group_labels(entry: dict[str, Any], macros: dict[str, str]) -> dict[str, str]:
-    """RETURNS (dict[str, str]): First word of labels -> pattern of all of them."""
-    groups: dict[str, list[str]] = {}
-    for label in entry["labels"]:
-        for word in _first_words(label):
-            groups.setdefault(word, []).append(_expand(label, macros))
-    separator = _expand(entry.get("separator", "<separator>"), macros)
-    return {word: rf"(?:{'|'.join(labels)})(?![a-z]){separator}" for word, labels in groups.items()}
-
-
-def _first_words(label: str) -> set[str]:
-    """RETURNS (set[str]): "medic[oa]s?: " -> medico, medica, medicos, medicas."""
-    words, at = {""}, 0
-    while item := _LABEL_ITEM.match(label, at):
-        letters = item["letters"] or item["letter"]
-        longer = {word + letter for word in words for letter in letters}
-        words, at = (words | longer if item["optional"] else longer), item.end()
-    return words - {""}
-
-
-def _expand(pattern: str, macros: dict[str, str]) -> str:
-    """RETURNS (str): The pattern with every <name> replaced by its macro."""
-    return re.sub(r"(?<!\?P)<(\w+)>", lambda m: f"(?:{_expand(macros[m[1]], macros)})", pattern)
-
-
-def _make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None = None) -> Rule:
-    def compiled(key: str, suffix: str = "") -> re.Pattern[str] | None:
-        return re.compile(_expand(entry[key], macros) + suffix) if key in entry else None
-
-    source = _expand(entry["pattern"], macros)
-    pattern = re.compile(source)
-    confidence = entry["confidence"]
-    check = CHECKS[entry["check"]] if "check" in entry else None
-    if "phone" in entry:
-        check = _make_phone_check(tuple(entry["phone"]))
-    behind = None
-    if label is not None and entry.get("behind"):
-        value = source if "v" in pattern.groupindex else f"(?P<v>{source})"
-        behind = re.compile(rf"(?<![0-9a-z]){value}{_expand('<link>', macros)}\Z")
-    return Rule(
-        entry["kind"],
-        entry["type"],
-        pattern,
-        "v" in pattern.groupindex,
-        bool(entry.get("case")),
-        confidence,
-        check,
-        entry.get("passed", confidence),
-        entry.get("failed", confidence),
-        frozenset(entry.get("context", "").split()),
-        compiled("before", r"\Z"),
-        compiled("after"),
-        entry.get("with_context", 0.0),
-        None if label is None else re.compile(label),
-        behind,
-        compiled("more"),
-    )
-
-
-def _make_phone_check(regions: tuple[str, ...]) -> Callable[[str], bool]:
-    @lru_cache(maxsize=4096)
-    def is_valid(number: str) -> bool:
-        for region in regions:
-            try:
-                parsed = phonenumbers.parse(number, region)
-            except phonenumbers.NumberParseException:
-                continue
-            if phonenumbers.is_valid_number(parsed):
-                return True
-        return False
-
-    return is_valid
-
-
 @cache
 def load_rules(*langs: str) -> RuleSet:
     """Load the rules of some languages, and those of every language.
@@ -350,11 +255,6 @@ def load_rules(*langs: str) -> RuleSet:
             f"langs = {list(langs)}: there are PHI rules for {', '.join(LANGS)}; choose of these"
         )
     rules = RuleSet()
-    common: dict[str, str] = {}
-    for name in ("common", *dict.fromkeys(langs)):
-        content = srsly.read_yaml(Path(__file__).with_name(f"rules_{name}.yml"))
-        macros = common | content["macros"]
-        common = common or macros
-        for entry in content["rules"]:
-            rules.add(entry, macros)
+    for entry, macros in read_entries(*langs):
+        rules.add(entry, macros)
     return rules
