@@ -10,7 +10,7 @@ from collections.abc import Collection
 from ..evaluation.leaks import fold
 from .numbers import DIGITS, draw, fill, make_identifier
 from .secret import Secret
-from .wording import choose, compose
+from .wording import choose, compose, is_forbidden
 
 VOWELS, CONSONANTS = "AEIOU", "BCDFGLMNPRSTV"
 HOSTS = ("example.com", "example.net", "example.org")
@@ -40,9 +40,8 @@ def make_user_name(
     if not plain:
         return None
     for new in draw(alphabets, secret, purpose, plain):
-        # One letter alone may be all that its kind has.
         filled = fill(value, new)
-        if fold(new) != plain and fold(new) not in forbidden:
+        if not is_forbidden(filled, value, forbidden):
             return filled
     return None
 

@@ -66,6 +66,8 @@ MAKERS: dict[str, Maker] = {
         _identifier,
     ),
 }
+# Longer values are mistakes of a detector; patterns may need quadratic time for them.
+MAX_CHARS = 500
 # What is free text, or stands in no list: it is masked.
 WITHOUT_SURROGATE = ("relative", "age", "sex", "photo", "other")
 
@@ -90,6 +92,8 @@ def make_surrogate(
     RETURNS (str | None): In the form of the original, and never it; None if it cannot be done: the
         type has none (WITHOUT_SURROGATE), or the value is not what its type says.
     """
+    if len(value) > MAX_CHARS:
+        return None
     if phi_type == "date":
         return shift_dates(value, dates or DateShift(shift_days(secret, False)), lang)
     make = MAKERS.get(phi_type)

@@ -1,5 +1,6 @@
 """Small things that all surrogates share: case, and the choice from a list."""
 
+import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
@@ -7,6 +8,7 @@ from ..evaluation.leaks import fold
 from .secret import Secret
 
 MIN_WORD = 4
+_WORD = re.compile(r"[^\W_]+")
 _ORDINALS = str.maketrans("", "", "ºª")
 
 
@@ -46,8 +48,9 @@ def is_forbidden(text: str, value: str, forbidden: Collection[str]) -> bool:
     folded = fold(text)
     if folded == fold(value) or folded in forbidden:
         return True
-    words = [fold(word) for word in text.split()]
-    return any(word in forbidden for word in words if len(word) >= MIN_WORD or len(words) == 1)
+    # "Vélez-Málaga" is one word, and two.
+    words = {fold(word) for word in (*text.split(), *_WORD.findall(text))}
+    return any(word in forbidden for word in words if len(word) >= MIN_WORD)
 
 
 def keyed_cycle(items: Sequence[str], secret: Secret, purpose: str) -> dict[str, str]:
