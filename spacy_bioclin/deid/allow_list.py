@@ -6,10 +6,10 @@ Recall comes first: a span leaves the PHI only if all of this holds.
    ("de", "y") or a possessive "s"; one word at least is listed. One word that is not listed will do
    after or before an open head ("síndrome de Xyz", "Xyz sign"), unless it is a usual name.
 2. Nothing beside it says person or place: no title ("Dr. Parkinson"), no label of a field
-   ("Apellidos: Wilson"), no initial ("J. Crohn", "Crohn, J."), no other word with a capital but
-   heads, listed words, acronyms and ordinary words that open a sentence ("María Crohn", "Crohn,
-   María", but "Posible Crohn"), no place before it ("Hospital de Santa Lucía") or, with a capital,
-   after it ("Wilson Street").
+   ("Apellidos: Wilson"), no relative ("su hija, Crohn"), no initial ("J. Crohn", "Crohn, J."), no
+   other word with a capital but heads, listed words, acronyms and ordinary words that open a
+   sentence ("María Crohn", "Crohn, María", but "Posible Crohn"), no place before it ("Hospital de
+   Santa Lucía") or, with a capital, after it ("Wilson Street").
 3. A word that is a surname, a given name or a town too (also_names) has evidence: a head before it
    with "de" or nothing between ("enfermedad de Wilson", "signos de Murphy y Blumberg", "escala
    modificada de Marsh"), a head after it ("Graves disease", "Glasgow coma scale"); a result after
@@ -173,6 +173,8 @@ class AllowList:
     ) -> bool:
         if self.is_introduced(text, start, before):
             return True
+        if before and before[0].folded in self._persons and not before[0].gap.strip(" ,\n"):
+            return True  # "su hija, Crohn"
         for near in before:
             is_place = near.folded in self._places and not near.gap.strip(" \n/.-")
             if is_place and (len(near.folded) > 1 or "/" in near.gap):  # "C/ Wilson"
@@ -191,7 +193,7 @@ class AllowList:
         """RETURNS (bool): A title stands before this place, or the label of a field that holds a
         name or a place."""
         before = _before(text, start) if before is None else before
-        if before and before[0].folded in self._titles and not before[0].gap.strip(" .\n"):
+        if before and before[0].folded in self._titles and not before[0].gap.strip(" .:\n"):
             return True
         line = text[max(0, start - CONTEXT_CHARS) : start].rpartition("\n")[2]
         head, colon, rest = line.rpartition(":")

@@ -176,8 +176,10 @@ def _confidence(
     if not common and not fuzzy:
         return INITIALS if _are_initials(text, run, names) else 0.0
     capitals = [word for word in common if word.text[0].isupper()]
-    if len(common) > 1 and (len(capitals) > 1 or not kinds["particle"]):
-        return EXACT if capitals else COMMON  # "Rosa Blanco"; not "rosa y dolores"
+    if len(capitals) > 1:
+        return EXACT
+    if len(common) > 1 and not capitals and not kinds["particle"]:
+        return COMMON  # "rosa blanco"; not "rosa y dolores"
     supported = bool(kinds["initial"]) or allow_list.is_introduced(text, run[0][0].start)
     if capitals and (supported or fuzzy or not _opens_sentence(text, capitals[0])):
         return COMMON

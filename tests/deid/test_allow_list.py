@@ -39,6 +39,7 @@ ALLOWED = [
     "[Parkinson]'s disease",
     "[Down] syndrome",
     "[Wilson] disease",
+    "Padre: [Parkinson].",
     "[Foley] catheter in place",
     "[Glasgow] coma scale 14",
     "Probable [Crohn].",
@@ -81,6 +82,9 @@ REFUSED = [
     "[Parkinson 3]",
     "[Yasmin] acude sola",
     "Mr. [Hodgkin] was seen",
+    "Firmado: [Cushing]",
+    "su hija, [Alport], acude",
+    "lives in [Lyme], CT",
 ]
 
 

@@ -94,6 +94,8 @@ def test_names_that_are_ordinary_words(text: str, wanted: list[str]) -> None:
 def test_ordinary_words_are_of_the_language() -> None:
     text = "seen in May and may return. Grace said"
     assert found(text, "en", names=["Grace May Zuber"]) == ["May"]
+    assert found("Seen. May will", "en", names=["Grace May Will"]) == []
+    assert found("grace may zuber", "en", names=["Grace May Will"]) == ["grace may"]
     assert found("Grace May said", "en", names=["Grace May Zuber"]) == ["Grace May"]
 
 
@@ -240,17 +242,17 @@ def test_what_is_left_out_is_not_looked_for() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "García " * 14_000,
-        "Garsia, " * 12_000,
-        "de " * 33_000,
-        "García " + "de " * 33_000,
-        "J. " * 33_000,
-        "3 de mayo de " * 8_000,
-        "12" * 50_000,
-        "Mayor 5 " * 12_000,
-        " " * 100_000,
-        "Gar-\n" * 20_000,
-        "1-" * 50_000,
+        "García " * 7_000,
+        "Garsia, " * 6_000,
+        "de " * 16_000,
+        "García " + "de " * 16_000,
+        "J. " * 16_000,
+        "3 de mayo de " * 4_000,
+        "12" * 25_000,
+        "Mayor 5 " * 6_000,
+        " " * 50_000,
+        "Gar-\n" * 10_000,
+        "1-" * 25_000,
     ],
 )
 def test_time_is_linear(text: str) -> None:
@@ -263,4 +265,4 @@ def test_time_is_linear(text: str) -> None:
     }
     started = time.process_time()
     find_known(text, patient, lang="es")
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 1
