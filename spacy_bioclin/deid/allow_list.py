@@ -46,7 +46,6 @@ WORD_LISTS += ("open_heads", "heads_after", "results", "drug_words")
 # Letters with their accents, composed or not.
 WORD = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+")
 _CLAUSE_END = re.compile(r"[;:()\[\]\r]|[.!?](?=\s|$)|\n\s*\n")
-_LINE_LABEL = re.compile(r"[^\n:]{1,60}:[ \t]*$")
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;\n•*\"«(\-–])\s*$")
 _RESULT = re.compile(r"\s*(?:[:=(]|de|score)?\s*(?:\d|[IVX]+\b|[+\-−]|[A-D]\b)")
 _GRADE = re.compile("[IVX]+[ABCabc]?|[A-F]")
@@ -183,10 +182,9 @@ class AllowList:
                 break
         if before and self._is_name_beside(before[0], is_before=True):
             return not self._opens_sentence(text, start, before[0])
-        if not after:
-            return False
-        return self._is_name_beside(after[0], is_before=False) or (
-            after[0].capital and after[0].folded in self._places and after[0].gap.isspace()
+        return bool(after) and (
+            (after[0].capital and after[0].folded in self._places and after[0].gap.isspace())
+            or self._is_name_beside(after[0], is_before=False)
         )
 
     def is_introduced(self, text: str, start: int, before: list[Near] | None = None) -> bool:
@@ -196,9 +194,7 @@ class AllowList:
         if before and before[0].folded in self._titles and not before[0].gap.strip(" .:\n"):
             return True
         line = text[max(0, start - CONTEXT_CHARS) : start].rpartition("\n")[2]
-        head, colon, rest = line.rpartition(":")
-        if not colon:
-            return False
+        head, _, rest = line.rpartition(":")
         words = [fold(word) for word in WORD.findall(head)][-3:]
         labelled = any("".join(words[i:]) in self._labels for i in range(len(words)))
         return labelled and all(
