@@ -61,8 +61,8 @@ def make_institution(
 ) -> str | None:
     """Make another hospital, health centre or organisation.
 
-    kind (str): "hospital", "health_centre" or "organization". A name of generic words alone
-        ("Hospital Clínico Universitario") gets a word more.
+    kind (str): "hospital", "health_centre" or "organization". Of generic words alone
+        ("Hospital Clínico") the noun gets a name.
     RETURNS (str | None): None if there is nothing to replace.
     """
     return _replace(value, kind, secret, lang, forbidden)
@@ -73,6 +73,8 @@ def _replace(
 ) -> str | None:
     value = compose(value)
     runs = find_runs(value, kind == "street", lang)
+    if kind != "street" and not any(run.kind == NAME for run in runs):
+        return _name_generic(value, kind, secret, lang, forbidden)
     new, place = [], 0
     for run in runs:
         surrogate = _make_run(value, run, kind, secret, lang, forbidden)
@@ -81,15 +83,21 @@ def _replace(
         new += [value[place : run.start], run.lead, surrogate]
         place = run.end
     new.append(value[place:])
-    if kind != "street" and not any(run.kind == NAME for run in runs):
-        if not any(map(str.isalpha, value)):
-            return None
-        more = choose(_pool(kind, lang), secret, kind, value, forbidden)
-        if more is None:
-            return None
-        new += [" ", more.upper() if is_upper(value) else more]
     text = "".join(new)
     return text if fold(text) != fold(value) else None
+
+
+def _name_generic(
+    value: str, kind: str, secret: Secret, lang: str, forbidden: Collection[str]
+) -> str | None:
+    """RETURNS (str | None): "Hospital Clínico" as "Hospital San Telmo": the noun and a name. None
+    for a noun alone."""
+    words = value.split()
+    name = choose(_pool(kind, lang), secret, kind, value, forbidden)
+    if name is None or len(words) < 2:
+        return None
+    name = name.upper() if is_upper(value) else name
+    return f"{name} {words[-1]}" if lang == "en" else f"{words[0]} {name}"
 
 
 def find_runs(value: str, is_street: bool, lang: str) -> list[Run]:

@@ -51,7 +51,7 @@ def test_one_street_in_two_forms() -> None:
     [
         ("es", "hospital", "Hospital General Gregorio Marañón", "Hospital General {}"),
         ("es", "hospital", "Hospital Carlos Haya de Málaga", "Hospital {} de {}"),
-        ("es", "hospital", "Hospital Clínico Universitario", "Hospital Clínico Universitario {}"),
+        ("es", "hospital", "Hospital Clínico Universitario", "Hospital {}"),
         ("es", "hospital", 'Hospital "12 de Octubre"', 'Hospital "{}"'),
         ("es", "hospital", "Hospital del Mar", "Hospital de {}"),
         ("es", "hospital", "H. U. La Princesa", "H. U. {}"),
@@ -61,6 +61,7 @@ def test_one_street_in_two_forms() -> None:
         ("es", "organization", "Instituto de Medicina (IOBA)", "Instituto de Medicina ({})"),
         ("en", "hospital", "Mount Sinai Medical Center", "{} Medical Center"),
         ("en", "hospital", "St. Mary's Hospital", "{} Hospital"),
+        ("en", "hospital", "VA Hospital", "{} Hospital"),
         ("en", "organization", "Smith & Sons Inc.", "{} Inc."),
     ],
 )  # fmt: skip
@@ -82,6 +83,10 @@ def test_a_town_in_a_name_is_the_patients_other_town() -> None:
         for value in ("Hospital Universitario de Albacete", "Universidad de ALBACETE"):
             surrogate = make_institution(value, "hospital", secret, "es") or ""
             assert fold(surrogate).endswith(fold(town or "?"))
+
+
+def test_a_noun_alone_has_no_surrogate() -> None:
+    assert make_institution("Hospital", "hospital", PATIENTS[0], "es") is None
 
 
 def test_acronyms_stay_acronyms() -> None:

@@ -167,3 +167,18 @@ def test_offsets_differ_between_patients_and_keys() -> None:
     assert len(offsets) > 150
     assert min(offsets) < 0 < max(offsets)
     assert shift_days(Secret(KEY, "1"), False) != shift_days(Secret(KEY[::-1], "1"), False)
+
+
+@settings(max_examples=40, deadline=None)
+@given(DAYS, st.text(max_size=5))
+def test_weekdays_stay_where_they_are_wanted(day: date, patient: str) -> None:
+    names = ["lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"]
+    offset = shift_days(Secret(KEY, patient), True)
+    for text in (
+        f"{names[day.weekday()]} {day:%d/%m/%Y}",
+        f"{day:%d/%m/%Y} ({names[day.weekday()]})",
+    ):
+        moved = shift_dates(text, DateShift(offset), "es") or ""
+        assert f"{day + timedelta(offset):%d/%m/%Y}" in moved
+        assert names[(day + timedelta(offset)).weekday()] == names[day.weekday()]
+        assert names[day.weekday()] in moved
