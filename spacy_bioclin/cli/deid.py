@@ -44,15 +44,13 @@ def main(
     text_column: Annotated[str, typer.Option(help="Column with the note")] = "text",
     id_column: Annotated[str | None, typer.Option(help="Column with the record's id")] = None,
     patient_column: Annotated[
-        str | None,
-        typer.Option(help="Column with the patient's id; else each note has a patient of its own"),
+        str | None, typer.Option(help="Column with the patient's id; else each note has its own")
     ] = None,
     known: Annotated[
         list[str] | None,
         typer.Option(
             metavar="WHAT=COLUMN",
-            help="What is known of the patient: name, birth_date, identifier, phone, email or "
-            "address. Helps to find it; the column is dropped. May be repeated",
+            help="Name, birth_date, identifier, phone, email or address of the patient; dropped",
         ),
     ] = None,
     drop: Annotated[
@@ -74,9 +72,9 @@ def main(
 
     from ..deid.secret import read_key
     from ..runner.deid import DeidJob, make_columns
+    from ..runner.forms import open_form
     from ..runner.parts import make_output
     from ..runner.paths import check_inputs, check_output
-    from ..runner.records import open_form
     from ..runner.work import Work
 
     check_inputs(out, [path for path in (source, policy, key_file) if path is not None])

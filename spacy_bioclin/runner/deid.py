@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..deid.secret import Secret
 from ..errors import BioclinError
 from ..evaluation.leaks import find_leaks
-from .parts import Part, UselessError, add_counts
+from .parts import Part, add_counts
 from .records import FILE, Columns, Form, Record, Row, TextFiles
-from .work import Counts, Done
+from .work import Counts, Done, UselessError
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -126,7 +126,8 @@ class DeidJob(NamedTuple):
             if record.row[self.columns.text].strip():
                 result = next(docs)._.deid
                 row[self.columns.text] = result.text
-                add_counts(counts, {"notes": result.audit})
+                policies = {result.audit["policy"]: 1}
+                add_counts(counts, {"notes": {**result.audit, "policies": policies}})
                 secrets = result.phi_values
             else:
                 counts["empty"] += 1

@@ -1,6 +1,5 @@
 """From an input to an output, a part at a time: what is finished is not made again."""
 
-import errno
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,10 +12,6 @@ from .work import Counts, Done, Work
 
 PART_RECORDS = 100
 MAX_PLACES = 1000  # of skipped records that the audit lists
-
-
-class UselessError(BioclinError):
-    """What the run has made so far is of no use, and is removed."""
 
 
 class Part(NamedTuple):
@@ -128,15 +123,6 @@ def make_output(
         )
         content = json.dumps(make_audit(counts), indent=2, ensure_ascii=False) + "\n"
         work.finish(form, n_parts, audit, content.encode("utf-8"))
-    except OSError as error:
-        work.give_up(all_parts=False)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise BioclinError(
-                f"{work.out}: the disk is full. Nothing half made is left, finished parts are "
-                "kept: make room, and go on with --resume"
-            ) from None
-        raise BioclinError(f"{error.filename or work.out}: {error.strerror}") from None
-    except BioclinError as error:
-        work.give_up(all_parts=isinstance(error, UselessError))
-        raise
+    except (OSError, BioclinError) as error:
+        raise work.give_up(error) from None
     return counts

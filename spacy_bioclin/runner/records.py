@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,7 +134,7 @@ class TextFiles(Form):
         if not self.path.is_dir():
             yield self.path
             return
-        for folder, folders, files in os.walk(self.path):
+        for folder, folders, files in os.walk(self.path, onerror=_raise):
             folders.sort()
             yield from (Path(folder, name) for name in sorted(files) if name.endswith(".txt"))
 
@@ -237,39 +236,15 @@ def encode_lines(rows: Sequence[Row]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8")
 
 
-def open_form(path: Path, columns: Columns) -> Form:
-    """Open the input.
-
-    path (Path): A folder, or a file whose ending says its form.
-    columns (Columns): What its columns are.
-    RETURNS (Form): Ready to be read.
-    RAISES (BioclinError): There is no such file, its form is unknown, or a column is missing.
-    """
-    from .tables import Parquet, SeparatedValues
-
-    forms: dict[str, Callable[[Path, Columns], Form]] = {
-        ".txt": TextFiles,
-        ".jsonl": JsonLines,
-        ".csv": partial(SeparatedValues, usual=","),
-        ".tsv": partial(SeparatedValues, usual="\t"),
-        ".parquet": Parquet,
-    }
-    if path.is_dir():
-        return TextFiles(path, columns)
-    if path.suffix.lower() not in forms:
-        raise BioclinError(
-            f"{path}: ending {path.suffix!r}: want a folder, or one of {', '.join(forms)}"
-        )
-    if not path.is_file():
-        raise BioclinError(f"{path}: no such file or folder")
-    return forms[path.suffix.lower()](path, columns)
-
-
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
         raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _raise(error: OSError) -> None:
+    raise BioclinError(f"{error.filename}: cannot be read ({error.strerror})")
 
 
 def fingerprint_files(paths: Iterable[Path]) -> str:

@@ -5,6 +5,7 @@ parts, each written to a temporary name and then renamed. At the end the parts a
 what came of it is moved into place.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -23,6 +24,10 @@ class Done(NamedTuple):
 
     data: bytes
     counts: Counts
+
+
+class UselessError(BioclinError):
+    """What the run has made so far is of no use, and is removed."""
 
 
 class Work:
@@ -57,12 +62,11 @@ class Work:
                     f"{out}: cannot go on, these are not what they were: {', '.join(differ)}; give "
                     "what was given then, or begin again with --overwrite (without --resume)"
                 )
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomic(manifest, json.dumps(settings, indent=2).encode("utf-8"))
-        except OSError:
-            self.give_up(all_parts=False)
-            raise
+        except OSError as error:
+            raise self.give_up(error) from None
 
     def path(self, index: int) -> Path:
         return self.folder / f"{index:08}.part"
@@ -100,13 +104,23 @@ class Work:
         joined.replace(self.out)
         shutil.rmtree(self.folder)
 
-    def give_up(self, *, all_parts: bool) -> None:
-        """Remove what is of no use after an error: what was half made, or everything."""
-        parts = list(self.folder.glob("*.part"))
-        if all_parts or not parts:
+    def give_up(self, error: OSError | BioclinError) -> BioclinError:
+        """Remove what was half made; if no part is finished or they are of no use, everything.
+
+        RETURNS (BioclinError): What to tell the user.
+        """
+        if isinstance(error, UselessError) or not any(self.folder.glob("*.part")):
             shutil.rmtree(self.folder, ignore_errors=True)
         else:
             remove(self.folder / "joined")
+        if isinstance(error, BioclinError):
+            return error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return BioclinError(
+                f"{self.out}: the disk is full. Nothing half made is left, finished parts are "
+                "kept: make room, and go on with --resume"
+            )
+        return BioclinError(f"{error.filename or self.out}: {error.strerror or error}")
 
 
 def remove(path: Path) -> None:

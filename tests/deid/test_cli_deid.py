@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+import spacy
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
@@ -94,6 +95,7 @@ def test_jsonl_and_its_audit(tmp_path):
     assert notes["operators"] == {"mask": n_spans}
     assert {"spacy-bioclin", "spacy"} <= audit["versions"].keys()
     assert len(audit["policy"]) == 16
+    assert notes["policies"] == {audit["policy"]: 3}
     assert not any(secret in json.dumps(audit, ensure_ascii=False) for secret in SECRETS)
     assert {path.name for path in tmp_path.iterdir()} == {
         *("notes.jsonl", "out.jsonl", "out.jsonl.audit.json")
@@ -207,6 +209,32 @@ def test_one_patient_has_one_surrogate_and_a_key_gives_one_output(tmp_path, monk
     said = fails(source, tmp_path / "o.jsonl", *options)
     assert "needs a secret key" in said and "bioclin deid-key" in said
     assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_a_pipeline_gets_rules_and_deid_unless_it_has_them(tmp_path):
+    nlp = spacy.blank("es")
+    ruler = nlp.add_pipe("span_ruler", config={"spans_key": "phi", "overwrite": True})
+    ruler.add_patterns([{"label": "NOMBRE_SUJETO_ASISTENCIA", "pattern": "Xabina"}])
+    nlp.to_disk(tmp_path / "without")
+    nlp.add_pipe("bioclin_deid", name="safe", config={"policy": {"default": "mask_number"}})
+    nlp.to_disk(tmp_path / "with")
+    source = write_jsonl(tmp_path / "notes.jsonl", [{"text": f"Xabina tose. DNI {DNI[0]}"}])
+    policy = tmp_path / "policy.yml"
+    policy.write_text("default: redact\n")
+    made = []
+    for i, options in enumerate(
+        (["without"], ["with"], ["with", "--policy", policy]),
+    ):
+        out = tmp_path / f"out{i}.jsonl"
+        said = succeeds(source, out, "--pipeline", tmp_path / options[0], *options[1:])
+        assert "without --pipeline" not in said
+        made.append(read_jsonl(out)[0]["text"])
+    assert made[0].startswith("[NOMBRE_SUJETO_ASISTENCIA] tose. DNI [")
+    assert made[1].startswith("[NOMBRE_SUJETO_ASISTENCIA 1] tose. DNI [")
+    assert made[2].strip() == "tose. DNI"
+    spacy.blank("en").to_disk(tmp_path / "english")
+    said = fails(source, tmp_path / "o.jsonl", "--pipeline", tmp_path / "english")
+    assert "--lang es" in said and "is for en" in said
 
 
 @pytest.mark.parametrize(

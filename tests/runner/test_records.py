@@ -7,7 +7,8 @@ import json
 import pytest
 
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.runner.records import Columns, Record, Unreadable, open_form
+from spacy_bioclin.runner.forms import open_form
+from spacy_bioclin.runner.records import Columns, Record, Unreadable
 
 FORMS = ("notes", "notes.jsonl", "notes.csv", "notes.tsv", "notes.parquet")
 
