@@ -12,13 +12,12 @@ together   both merged, thresholds for the best F1 of each label
 recall     both merged, thresholds for a recall of 0.99 of each label on dev
 
 "official" are the shared task's own measures (strict NER with the leak score, spans strict and
-merged). "covered" is what de-identification needs: the share of gold mentions all of whose letters
-and digits are hidden, whatever the label; "over_redaction" is the share of hidden letters and digits
-that are no gold PHI.
+merged) of doc.spans["phi"]. "covered" is what de-identification needs: the share of gold mentions
+all of whose letters and digits are hidden, whatever the label; "over_redaction" is the share of
+hidden letters and digits that are no gold PHI.
 
-With --train-on train dev the tagger learns from both, as participants of the task did, with
-everything that was chosen on dev (updates, calibration, thresholds) taken over from the run on train
-alone.
+With --train-on train dev the tagger learns from both, as participants of the task did; what was
+chosen on dev (updates, calibration, thresholds) is taken over from the run on train alone.
 """
 
 import argparse

@@ -144,24 +144,22 @@ def choose_thresholds(mentions: Sequence[Mention], target_recall: float) -> dict
     return thresholds
 
 
-def choose_best_f(candidates: Iterable[Candidate], n_gold: Mapping[str, int]) -> dict[str, float]:
-    """Choose the thresholds with the best strict F1 of each label.
+def choose_best_f(candidates: Iterable[Candidate], n_gold: int) -> float:
+    """Choose the threshold with the best strict F1. Of calibrated confidences one threshold is best
+    for all labels: half of that F1 (Lipton et al., 2014).
 
-    n_gold (Mapping[str, int]): Gold mentions by label.
-    RETURNS (dict[str, float]): Threshold by label of spans.
+    n_gold (int): Gold mentions.
+    RETURNS (float): The best threshold; 0 if there are no candidates.
     """
-    thresholds: dict[str, float] = {}
-    by_label: dict[str, list[Candidate]] = {}
-    for candidate in candidates:
-        by_label.setdefault(candidate.span.label, []).append(candidate)
-    for label, group in sorted(by_label.items()):
-        confidence = np.array([c.span.confidence for c in group])
-        correct = np.array([c.correct for c in group], dtype=np.float64)
-        order = np.argsort(-confidence, kind="stable")
-        tp, n = np.cumsum(correct[order]), np.arange(1, len(group) + 1)
-        f = 2 * tp / (n + max(n_gold.get(label, 0), 1))
-        thresholds[label] = float(confidence[order][int(f.argmax())])
-    return thresholds
+    pairs = [(c.span.confidence, c.correct) for c in candidates]
+    if not pairs:
+        return 0.0
+    confidence, correct = (
+        np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True)
+    )
+    order = np.argsort(-confidence, kind="stable")
+    f = 2 * np.cumsum(correct[order]) / (np.arange(1, len(pairs) + 1) + n_gold)
+    return float(f.max() / 2)
 
 
 def recall_by_label(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import srsly
+from spacy.attrs import LENGTH, SPACY
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
@@ -31,6 +32,7 @@ from .secret import Secret, read_key
 from .spans import NEURAL, PhiSpan
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_WORD = re.compile(r"[^\W_]+")
 LANGS = ("es", "en")
 # Types that an eponym or a drug may be taken for.
 NAME_LIKE = frozenset({"patient_name", "staff_name", "relative", "organization", "hospital"})
@@ -60,7 +62,8 @@ def make_deid(
     """Make the component. It stands after the detectors: `bioclin_ner` with this spans_key, then
     `bioclin_phi_rules`.
 
-    spans_key (str): Where the detectors' spans stand, and the merged ones after.
+    spans_key (str): Where the detectors' spans stand, and the merged ones after. Other places in
+        the note where a merged span's string stands are in `doc._.deid.spans` alone.
     policy (dict | None): See policy.py; null masks everything with its label.
     """
     return Deidentifier(nlp, name=name, spans_key=spans_key, policy=policy)
@@ -124,9 +127,10 @@ class Deidentifier(Pipe):
         spans = merge_spans(
             candidates, text, overlaps=self.policy.overlaps, thresholds=self.thresholds
         )
+        self._write_spans(doc, spans)
         spans = find_repeats(spans, text, keeps=self._keeps)
         values = values_to_hide(spans, text, keeps=self._keeps)
-        note = self._note_context(doc, spans)
+        note = self._note_context(self._patient(doc), text, spans)
         replacements, operators = [], Counter[str]()
         for span in spans:
             target = self._target(span, text)
@@ -139,8 +143,7 @@ class Deidentifier(Pipe):
         tokens = self._tokenize(safe)
         doc.user_data[DEID_KEY] = {
             "text": safe,
-            "words": [token.text for token in tokens],
-            "spaces": [bool(token.whitespace_) for token in tokens],
+            "tokens": tokens.to_array([LENGTH, SPACY]).tolist(),
             "spans": [list(span) for span in spans],
             "edits": [list(edit) for edit in offsets.edits],
             "phi_values": self._still_secret(values, [new for _, _, new in replacements]),
@@ -158,7 +161,6 @@ class Deidentifier(Pipe):
                 "versions": VERSIONS,
             },
         }
-        self._write_spans(doc, spans)
 
     def find_candidates(self, doc: Doc) -> tuple[list[PhiSpan], int]:
         """Collect what the detectors say, with calibrated confidence.
@@ -174,7 +176,8 @@ class Deidentifier(Pipe):
             detector = span.id_ or NEURAL
             label = map_label(span.label_, self.policy.scheme)
             found.append(PhiSpan(span.start_char, span.end_char, label, float(score), detector))
-        for known in find_known(text, self._patient(doc), lang=self.lang):
+        patient = self._patient(doc)
+        for known in find_known(text, patient, lang=self.lang) if patient else ():
             found.append(known._replace(label=label_of(known.label, self.policy.scheme)))
         masks = [match.span() for match in MASK.finditer(text)]
         candidates, n_allowed = [], 0
@@ -224,18 +227,21 @@ class Deidentifier(Pipe):
             [label, value] for label, value in values if label != date or not any(shown.find(value))
         ]
 
-    def _note_context(self, doc: Doc, spans: list[PhiSpan]) -> NoteContext:
+    def _note_context(
+        self, patient: Mapping[str, Any], text: str, spans: list[PhiSpan]
+    ) -> NoteContext:
         """A note of no known patient is a patient of its own."""
         secret = dates = None
         if self.key is not None:
-            patient_id = self._patient(doc).get("id") or f"note:{fold(doc.text)}"
+            patient_id = patient.get("id") or f"note:{fold(text)}"
             secret = Secret(self.key, str(patient_id))
-            years = (_YEAR.search(doc.text, span.start, span.end) for span in spans)
+            years = (_YEAR.search(text, span.start, span.end) for span in spans)
             year = next((int(found.group()) for found in years if found), LEAP_YEAR)
             dates = DateShift(shift_days(secret, self.policy.keep_weekdays), year)
-        words = (doc.text[span.start : span.end].split() for span in spans)
-        forbidden = {fold(word) for value in words for word in value} - {""}
-        return NoteContext(self.lang, secret, dates, frozenset(forbidden), {})
+        values = [text[span.start : span.end] for span in spans]
+        forbidden = {fold(word) for value in values for word in value.split()}
+        forbidden |= {fold(word) for value in values for word in _WORD.findall(value)}
+        return NoteContext(self.lang, secret, dates, frozenset(forbidden - {""}), {})
 
     def _write_spans(self, doc: Doc, spans: list[PhiSpan]) -> None:
         made, scores = [], []

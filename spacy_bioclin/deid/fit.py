@@ -18,7 +18,7 @@ from .calibration import (
     recall_by_label,
 )
 from .component import Deidentifier
-from .labels import map_label
+from .labels import map_label, scheme_labels
 
 # From this probability on a span that the tags leave out is worth a look when recall comes first.
 DOUBTFUL_FROM = 0.002
@@ -71,7 +71,8 @@ def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> di
     for mention in mentions:
         n_gold[mention.label] = n_gold.get(mention.label, 0) + 1
     if target_recall is None:
-        deid.thresholds = choose_best_f(flat, n_gold)
+        best = choose_best_f(flat, len(mentions))
+        deid.thresholds = dict.fromkeys(scheme_labels(deid.policy.scheme), best)
     else:
         deid.thresholds = choose_thresholds(mentions, target_recall)
     recall = recall_by_label(mentions, deid.thresholds)

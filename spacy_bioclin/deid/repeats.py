@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from ..evaluation.leaks import MIN_CHARS, find_values, fold
 from .labels import SCHEMES, scheme_labels, type_of
+from .names import PARTICLES, TITLES
 from .spans import PhiSpan
 
 NAMES = ("patient_name", "staff_name")
@@ -17,6 +18,8 @@ _LABEL_WORDS = frozenset(
     for label in scheme_labels(scheme)
     for word in re.split(r"[_-]", label)
 )
+# Words of names that say nothing about who it is.
+NOT_NAMES = _LABEL_WORDS | PARTICLES | TITLES
 Keeps = Callable[[PhiSpan], bool]
 
 
@@ -76,7 +79,9 @@ def _words_of(value: str, ordinary: set[str]) -> Iterator[str]:
     """YIELDS (str): Words of a name that say who it is."""
     for word in _WORD.findall(value):
         folded = fold(word)
-        if len(folded) >= MIN_CHARS and (word.islower() or folded not in ordinary):
+        if len(folded) < MIN_CHARS or folded in NOT_NAMES:
+            continue
+        if word.islower() or folded not in ordinary:
             yield word
 
 

@@ -62,7 +62,12 @@ class DeidResult:
 
     def _build(self) -> tuple[Doc, int]:
         raw = self._raw
-        safe = Doc(self._doc.vocab, words=raw["words"], spaces=raw["spaces"])
+        words, at = [], 0
+        for length, space in raw["tokens"]:
+            words.append(self.text[at : at + length])
+            at += length + space
+        spaces = [bool(space) for _, space in raw["tokens"]]
+        safe = Doc(self._doc.vocab, words=words, spaces=spaces)
         offsets, n_lost = self.offsets, 0
         if self._doc.has_annotation("SENT_START"):
             _carry_sentences(self._doc, safe, offsets)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from .checks import CHECKS, Check
 
 LANGS = ("es", "en")
 
+# Most labels share their separator, and many words their rule.
+_compile = cache(re.compile)
+
 _MACRO = re.compile(r"(?<!\?P)<(\w+)>")
 # A letter or a choice of letters that a label begins with.
 _LABEL_ITEM = re.compile(r"(?:(?P<letter>[a-z])|\[(?P<letters>[a-z]+)\])(?P<optional>\??)(?![*{+])")
@@ -22,7 +26,8 @@ class Rule(NamedTuple):
     """One rule, compiled.
 
     case (bool): The pattern sees upper case.
-    label, behind (re.Pattern | None): A label with its separator; a value right before a label.
+    label, separator (re.Pattern | None): What stands before a value.
+    behind (re.Pattern | None): A value right before a label.
     more (re.Pattern | None): Between a value and another of the same label.
     """
 
@@ -39,6 +44,7 @@ class Rule(NamedTuple):
     after: re.Pattern[str] | None
     with_context: float
     label: re.Pattern[str] | None
+    separator: re.Pattern[str] | None
     behind: re.Pattern[str] | None
     more: re.Pattern[str] | None
 
@@ -63,22 +69,23 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
 
     entry (dict[str, Any]): As it is written.
     macros (dict[str, str]): What <name> stands for.
-    label (str | None): Pattern of a label and its separator.
+    label (str | None): Pattern of a label.
     """
 
     def compiled(key: str, suffix: str = "") -> re.Pattern[str] | None:
-        return re.compile(_expand(entry[key], macros) + suffix) if key in entry else None
+        return _compile(_expand(entry[key], macros) + suffix) if key in entry else None
 
     source = _expand(entry["pattern"], macros)
-    pattern = re.compile(source)
+    pattern = _compile(source)
     confidence = entry["confidence"]
     check = CHECKS[entry["check"]] if "check" in entry else None
     if "phone" in entry:
         check = _make_phone_check(tuple(entry["phone"]))
+    separator = _expand(entry.get("separator", "<separator>"), macros) if label else ""
     behind = None
     if label is not None and "behind" in entry:
         value = source if "v" in pattern.groupindex else f"(?P<v>{source})"
-        behind = re.compile(rf"(?<![0-9a-z]){value}{_expand(entry['behind'], macros)}\Z")
+        behind = _compile(rf"(?<![0-9a-z]){value}{_expand(entry['behind'], macros)}\Z")
     return Rule(
         kind=entry["kind"],
         phi_type=entry["type"],
@@ -92,7 +99,8 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
         before=compiled("before", r"\Z"),
         after=compiled("after"),
         with_context=entry.get("with_context", 0.0),
-        label=None if label is None else re.compile(label),
+        label=None if label is None else _compile(label),
+        separator=None if label is None else _compile(separator),
         behind=behind,
         more=compiled("more"),
     )
@@ -104,10 +112,9 @@ def make_label_rules(entry: dict[str, Any], macros: dict[str, str]) -> Iterator[
     for label in entry["labels"]:
         for word in _first_words(label, entry["kind"]):
             groups.setdefault(word, []).append(_expand(label, macros))
-    separator = _expand(entry.get("separator", "<separator>"), macros)
     for word, labels in groups.items():
-        pattern = rf"(?:{'|'.join(labels)})(?![a-z]){separator}"
-        yield word, make_rule(entry, macros, pattern)
+        labels.sort(key=len, reverse=True)
+        yield word, make_rule(entry, macros, rf"(?:{'|'.join(labels)})(?![a-z])")
 
 
 def _first_words(label: str, kind: str) -> set[str]:

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from ..errors import BioclinError
+from .checks import Check
 from .rule_data import LANGS, Rule, make_label_rules, make_rule, read_entries
 from .spans import PhiSpan
 
@@ -22,6 +23,8 @@ CONTEXT_WINDOW = 80
 MAX_TOKEN, MAX_PREFIX = 40, 12
 # Value before its label: "4960926 (NHC)".
 BEHIND_WINDOW = 40
+# Different values in one text that checks look at; a phone number takes 0.1 ms.
+MAX_CHECKS = 1000
 # "Tel. 961622403 / 961622404 / ..."
 MAX_VALUES = 4
 
@@ -34,14 +37,16 @@ _SHAPE = {ord(char): "a" for char in "abcdefghijklmnopqrstuvwxyz"} | {
 
 
 class View(NamedTuple):
-    """A text as rules see it; all three have the same length.
+    """A text as rules see it.
 
-    plain (str): Letters without accents, one kind of blank, hyphen and digit.
+    plain (str): Of the same length: letters without accents, one kind of blank, hyphen and digit.
     folded (str): The same in lower case.
+    checked (dict[tuple[Check, str], bool]): What checks said, by value.
     """
 
     plain: str
     folded: str
+    checked: dict[tuple[Check, str], bool]
 
 
 class Match(NamedTuple):
@@ -74,7 +79,19 @@ def make_view(text: str) -> View:
     folded = plain.lower()
     if len(folded) != len(plain):  # a letter that becomes two in lower case
         folded = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
-    return View(plain, folded)
+    return View(plain, folded, {})
+
+
+def _compose(text: str) -> tuple[str, list[int]]:
+    """RETURNS (tuple[str, list[int]]): The text with letters and their accents in one (NFC), and
+    where each of its characters, and its end, was."""
+    pieces: list[str] = []
+    starts: list[int] = []
+    for cluster in re.finditer(r".[\u0300-\u036f]{0,8}", text, re.DOTALL):
+        piece = unicodedata.normalize("NFC", cluster[0])
+        pieces.append(piece)
+        starts += [cluster.start()] * len(piece)
+    return "".join(pieces), [*starts, len(text)]
 
 
 class RuleSet:
@@ -120,6 +137,13 @@ class RuleSet:
             the more confident, then the longer one stays. The label is a PHI type, the detector is
             the kind of the rule. Many have a low confidence.
         """
+        if unicodedata.is_normalized("NFC", text):
+            return self._find(text)
+        composed, starts = _compose(text)
+        found = self._find(composed)
+        return [phi._replace(start=starts[phi.start], end=starts[phi.end]) for phi in found]
+
+    def _find(self, text: str) -> list[PhiSpan]:
         view = make_view(text)
         matches = [*self._find_words(view), *self._find_numbers(view), *self._find_marks(view)]
         return [
@@ -172,12 +196,13 @@ def _match(view: View, rule: Rule, at: int) -> Iterator[Match]:
 
 def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
     """YIELDS (Match): Values after a label, or before it."""
-    assert rule.label is not None
+    assert rule.label is not None and rule.separator is not None
     label = rule.label.match(view.folded, at)
-    if label is None:
+    separator = rule.separator.match(view.folded, label.end()) if label is not None else None
+    if separator is None:
         return
     text = view.plain if rule.case else view.folded
-    found = rule.pattern.match(text, label.end())
+    found = rule.pattern.match(text, separator.end())
     if found is None and rule.behind is not None:
         found = rule.behind.search(text, max(0, at - BEHIND_WINDOW), at)
         if found is not None:
@@ -205,7 +230,11 @@ def _score(view: View, rule: Rule, start: int, end: int) -> float:
     """RETURNS (float): The rule's confidence, moved by its check, then raised by context."""
     confidence = rule.confidence
     if rule.check is not None:
-        confidence = rule.passed if rule.check(view.folded[start:end]) else rule.failed
+        key = rule.check, view.folded[start:end]
+        if key not in view.checked and len(view.checked) < MAX_CHECKS:
+            view.checked[key] = rule.check(key[1])
+        if key in view.checked:
+            confidence = rule.passed if view.checked[key] else rule.failed
     if rule.with_context > confidence and _has_context(view.folded, rule, start, end):
         confidence = rule.with_context
     return confidence

@@ -59,8 +59,8 @@ def read_key(path: Path | None = None) -> bytes | None:
             return None
     if len(key) < MIN_KEY_BYTES:
         raise BioclinError(
-            f"{source}: a key of {len(key)} bytes can be guessed, want {MIN_KEY_BYTES} or more; make "
-            "one with: bioclin deid-key KEYFILE"
+            f"{source}: a key of {len(key)} bytes can be guessed, want {MIN_KEY_BYTES} or more; "
+            "make one with: bioclin deid-key FILE"
         )
     return key
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -145,9 +146,7 @@ def test_intervals_stay_in_all_notes_of_a_patient(days: list[date]) -> None:
         parsed = parse_date(doc._.deid.text[10:20], "es")
         assert parsed is not None and parsed.year and parsed.month and parsed.day
         moved.append(date(parsed.year, parsed.month, parsed.day))
-    assert [(b - a).days for a, b in zip(days, days[1:], strict=False)] == [
-        (b - a).days for a, b in zip(moved, moved[1:], strict=False)
-    ]
+    assert [(b - a).days for a, b in pairwise(days)] == [(b - a).days for a, b in pairwise(moved)]
     assert all(a != b for a, b in zip(days, moved, strict=True))
 
 
