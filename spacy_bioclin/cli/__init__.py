@@ -22,7 +22,7 @@ app = typer.Typer(
 COMMANDS = (
     *("convert", "train", "distill_ner", "evaluate", "annotate", "package", "check_package"),
     *("clean_text", "learn_vocabulary", "init_encoder", "pretrain", "distill", "info"),
-    *("deid", "deid_key"),
+    *("deid", "deid_key", "calibrate", "augment_phi"),
 )
 
 

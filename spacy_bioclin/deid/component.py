@@ -209,9 +209,7 @@ class Deidentifier(Pipe):
 
     def _target(self, span: PhiSpan, text: str) -> Target:
         value = text[span.start : span.end]
-        phi_type = phi_type_of(span.label, self.policy.scheme)
-        if phi_type == "city" and sum(char.isdigit() for char in value) >= 4:
-            phi_type = "postcode"  # MEDDOCAN has one label for both
+        phi_type = find_phi_type(span.label, self.policy.scheme, value)
         return Target(value, fold(value), span.label, phi_type)
 
     def _keeps(self, span: PhiSpan) -> bool:
@@ -283,6 +281,15 @@ class Deidentifier(Pipe):
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Deidentifier":
         self._set_state(srsly.read_json(Path(path) / "calibration.json"))
         return self
+
+
+def find_phi_type(label: str, scheme: str, value: str) -> str | None:
+    """RETURNS (str | None): What a span is, by its label and, where a label means several things, by
+    its text."""
+    phi_type = phi_type_of(label, scheme)
+    if phi_type == "city" and sum(char.isdigit() for char in value) >= 4:
+        return "postcode"  # MEDDOCAN has one label for both
+    return phi_type
 
 
 def is_other_language(text: str, stop_words: Iterable[str]) -> bool:

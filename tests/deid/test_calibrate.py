@@ -1,0 +1,131 @@
+"""`bioclin calibrate` and `bioclin augment-phi` on a few notes."""
+
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
+
+from spacy_bioclin.cli import app
+from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.types import GOLD_KEY
+
+CONFIG = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
+NOTES = [
+    (
+        "Dra. Marta Olmedo. Cita el 12/03/2018 en Lugo.",
+        {"Marta Olmedo": "NOMBRE_PERSONAL_SANITARIO"},
+    ),
+    ("Visto el 1/2/2019, tel. 913 908 121.", {"913 908 121": "NUMERO_TELEFONO"}),
+    ("Acude Rosa el 7 de mayo de 2020.", {"Rosa": "NOMBRE_SUJETO_ASISTENCIA"}),
+]
+DATES = ("12/03/2018", "1/2/2019", "7 de mayo de 2020")
+
+
+def gold_docs(make_doc) -> list[Doc]:
+    docs = []
+    for i, ((text, phi), day) in enumerate(zip(NOTES, DATES, strict=True)):
+        doc = make_doc(text)
+        found = {**phi, day: "FECHAS"}
+        layer = [[text.index(v), text.index(v) + len(v), label, ""] for v, label in found.items()]
+        doc.spans["phi"] = [doc.char_span(s, e, label=label) for s, e, label, _ in layer]
+        doc.user_data[GOLD_KEY] = {"id": str(i), "task": "", "layers": {"phi": layer}}
+        docs.append(doc)
+    return docs
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "dev.spacy"
+    docs = gold_docs(spacy.blank("es", config=CONFIG).make_doc)
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
+    return path
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Path:
+    nlp = spacy.blank("es", config=CONFIG)
+    nlp.add_pipe("bioclin_phi_rules")
+    nlp.to_disk(tmp_path / "rules")
+    return tmp_path / "rules"
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("target", [(), ("--target-recall", "0.99")], ids=["f1", "recall"])
+def test_thresholds_are_chosen_reported_and_saved(tmp_path, corpus, pipeline, target) -> None:
+    out = tmp_path / "calibrated"
+    shown = run("calibrate", pipeline, corpus, "-o", out, *target)
+    report = json.loads((out / "deid_calibration_report.json").read_text())
+    labels = report["labels"]
+    assert labels["FECHAS"] == {**labels["FECHAS"], "n_gold": 3, "recall": 1.0}
+    assert labels["NOMBRE_SUJETO_ASISTENCIA"]["recall"] == 0  # no rule can find it
+    deid = spacy.load(out).get_pipe("bioclin_deid")
+    assert deid.thresholds["FECHAS"] > 0 and deid.calibration
+    assert report["calibration_error"]["after"] <= report["calibration_error"]["before"]
+    for text, phi in NOTES:
+        assert all(value not in shown + json.dumps(report) for value in phi), text
+
+
+def test_a_span_below_the_threshold_is_left(tmp_path, corpus, pipeline) -> None:
+    run("calibrate", pipeline, corpus, "-o", tmp_path / "out")
+    nlp = spacy.load(tmp_path / "out")
+    assert "1/2/2019" not in nlp(NOTES[1][0])._.deid.text
+    nlp.get_pipe("bioclin_deid").thresholds["FECHAS"] = 1.0
+    assert "1/2/2019" in nlp(NOTES[1][0])._.deid.text
+
+
+def test_copies_have_other_people_in_the_same_places(tmp_path, corpus) -> None:
+    out = tmp_path / "more.spacy"
+    run("augment-phi", corpus, "-o", out, "--lang", "es", "--copies", "2")
+    nlp = spacy.blank("es", config=CONFIG)
+    docs = list(read_docs(out, nlp.vocab))
+    assert len(docs) == 9
+    originals, copies = docs[:3], docs[3:]
+    assert [doc.text for doc in originals] == [text for text, _ in NOTES]
+    assert len({doc.text for doc in docs}) == 9
+    for i, doc in enumerate(copies):
+        _, phi = NOTES[i // 2]
+        assert all(value not in doc.text for value in (*phi, DATES[i // 2]))
+        layer = doc.user_data[GOLD_KEY]["layers"]["phi"]
+        assert [(s.start_char, s.end_char) for s in doc.spans["phi"]] == [
+            (start, end) for start, end, _, _ in layer
+        ]
+        before = [
+            [label for *_, label, _ in originals[i // 2].user_data[GOLD_KEY]["layers"]["phi"]]
+        ]
+        assert sorted(label for *_, label, _ in layer) == sorted(*before)
+    again = tmp_path / "again.spacy"
+    run("augment-phi", corpus, "-o", again, "--lang", "es", "--copies", "2")
+    assert [doc.text for doc in read_docs(again, nlp.vocab)] == [doc.text for doc in docs]
+
+
+def test_mistakes(tmp_path, corpus, pipeline) -> None:
+    def fails(word: str, *arguments: object) -> None:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 1 and word in result.output, result.output
+
+    fails("exists already", "calibrate", pipeline, corpus, "-o", pipeline)
+    fails(
+        "--target-recall", "calibrate", pipeline, corpus, "-o", tmp_path / "o", "--target-recall", 2
+    )
+    fails(
+        "has no layer",
+        "augment-phi",
+        corpus,
+        "-o",
+        tmp_path / "a.spacy",
+        "--lang",
+        "es",
+        "--layer",
+        "x",
+    )
+    fails(
+        "scheme", "augment-phi", corpus, "-o", tmp_path / "a.spacy", "--lang", "es", "--scheme", "x"
+    )
