@@ -62,7 +62,7 @@ def _copy(
     scheme: str,
 ) -> Doc:
     dates = DateShift(shift_days(secret, False))
-    replacements = []
+    replacements: list[tuple[int, int, str]] = []
     for start, end, label, _ in sorted(gold["layers"][spans_key]):
         phi_type = find_phi_type(label, scheme, text[start:end])
         value = text[start:end]

@@ -49,7 +49,7 @@ def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> di
     deid = find_deid(nlp)
     deid.calibration, deid.thresholds = {}, {}
     for name in nlp.pipe_names:
-        component = nlp.get_pipe(name)
+        component: Any = nlp.get_pipe(name)
         if nlp.get_pipe_meta(name).factory == "bioclin_ner" and (
             component.spans_key == deid.spans_key
         ):
