@@ -3,8 +3,9 @@
     python benchmarks/deid_meddocan.py --seeds 0
     python benchmarks/deid_meddocan.py --seeds 0 --train-on train dev
 
-Trains configs/deid.cfg on the encoder that ships. Calibration and thresholds are chosen on dev; the
-test split is scored once at the end. Systems:
+Trains configs/deid.cfg on the encoder that ships, on the notes and two copies of each with
+surrogates in the place of PHI (bioclin augment-phi). Calibration and thresholds are chosen on dev;
+the test split is scored once at the end. Systems:
 
 neural     the tagger alone
 rules      `bioclin_phi_rules` alone
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import spacy
-from machine import write_result
+from machine import data_dir, write_result
 from ner import LANG, SHIPPED, WORK, run
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
@@ -42,7 +43,6 @@ from spacy_bioclin.types import CharSpan
 FOLDER = WORK / "deid"
 TASK = "meddocan"
 TARGET_RECALL = 0.99
-N_DEV = 50
 IDENTIFIERS = (
     *("ID_SUJETO_ASISTENCIA", "ID_ASEGURAMIENTO", "ID_TITULACION_PERSONAL_SANITARIO"),
     *("ID_CONTACTO_ASISTENCIAL", "NUMERO_TELEFONO", "NUMERO_FAX", "CORREO_ELECTRONICO"),
@@ -52,21 +52,26 @@ IDENTIFIERS = (
 def prepare() -> dict[str, Path]:
     """RETURNS (dict[str, Path]): Corpus files by name."""
     files = {name: FOLDER / "corpus" / f"{name}.spacy" for name in ("train", "dev", "test")}
-    from machine import data_dir
-
     for split, path in files.items():
         if not path.exists():
             source = str(data_dir() / TASK / split / "brat")
             run("-m", "spacy_bioclin", "convert", "brat", source, str(path), "--task", TASK)
     vocab = spacy.blank("es").vocab
-    parts = {"train-dev": ("train", "dev"), "dev-sample": ("dev",)}
-    for name, splits in parts.items():
+    docs = {split: list(read_docs(files[split], vocab)) for split in ("train", "dev")}
+    parts = {"train-dev": docs["train"] + docs["dev"], "dev-sample": docs["dev"][::5]}
+    for name, kept in parts.items():
         files[name] = FOLDER / "corpus" / f"{name}.spacy"
         if not files[name].exists():
-            docs = [doc for split in splits for doc in read_docs(files[split], vocab)]
-            kept = docs if name == "train-dev" else docs[:: len(docs) // N_DEV]
             DocBin(docs=kept, store_user_data=True).to_disk(files[name])
     return files
+
+
+def augment(path: Path) -> Path:
+    """RETURNS (Path): Gold Docs and their copies."""
+    out = path.with_name(f"{path.stem}-augmented.spacy")
+    if not out.exists():
+        run("-m", "spacy_bioclin", "augment-phi", str(path), "-o", str(out), "--lang", LANG[TASK])
+    return out
 
 
 def train(files: dict[str, Path], corpus: str, seed: int) -> Path:
@@ -75,7 +80,7 @@ def train(files: dict[str, Path], corpus: str, seed: int) -> Path:
     if not (out / "model-last").exists():
         out.mkdir(parents=True, exist_ok=True)
         settings = {
-            "paths.train": files[corpus],
+            "paths.train": augment(files[corpus]),
             "paths.dev": files["dev-sample"],
             "paths.encoder": SHIPPED,
             "nlp.lang": LANG[TASK],
