@@ -85,7 +85,7 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
     behind = None
     if label is not None and "behind" in entry:
         value = source if "v" in pattern.groupindex else f"(?P<v>{source})"
-        behind = _compile(rf"(?<![0-9a-z]){value}{_expand(entry['behind'], macros)}\Z")
+        behind = _compile(rf"(?<![0-9a-z])(?<![a-z]-){value}{_expand(entry['behind'], macros)}\Z")
     return Rule(
         kind=entry["kind"],
         phi_type=entry["type"],
@@ -109,7 +109,8 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
 def make_label_rules(entry: dict[str, Any], macros: dict[str, str]) -> Iterator[tuple[str, Rule]]:
     """YIELDS (tuple[str, Rule]): First word of some labels, and the rule for these."""
     groups: dict[str, list[str]] = {}
-    for label in entry["labels"]:
+    dotted = ["[.] ?".join(acronym) + "[.]?" for acronym in entry.get("acronyms", ())]
+    for label in [*entry["labels"], *entry.get("acronyms", ()), *dotted]:
         for word in _first_words(label, entry["kind"]):
             groups.setdefault(word, []).append(_expand(label, macros))
     for word, labels in groups.items():

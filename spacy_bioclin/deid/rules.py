@@ -23,12 +23,17 @@ CONTEXT_WINDOW = 80
 MAX_TOKEN, MAX_PREFIX = 40, 12
 # Value before its label: "4960926 (NHC)".
 BEHIND_WINDOW = 40
+# A value with a line break in it has it here.
+BREAK_WINDOW = 30
 # Different values in one text that checks look at; a phone number takes 0.1 ms.
 MAX_CHECKS = 1000
 # "Tel. 961622403 / 961622404 / ..."
 MAX_VALUES = 4
 
 _WORD = re.compile("[a-z]+")
+_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
+# What stands before the T. of C.U.I.T., the F of 54F321, the dl of mg/dl.
+_INSIDE = re.compile(r"(?:[a-z][.]|.?[0-9]|[gl]/)\Z", re.DOTALL)
 _DIGITS = re.compile("[0-9][0-9a-z]*")
 _PREFIX = re.compile(r"(?<![0-9a-z])[a-z]{1,4}[ .-]{1,2}\Z")
 _SHAPE = {ord(char): "a" for char in "abcdefghijklmnopqrstuvwxyz"} | {
@@ -41,11 +46,13 @@ class View(NamedTuple):
 
     plain (str): Of the same length: letters without accents, one kind of blank, hyphen and digit.
     folded (str): The same in lower case.
+    joined (str): And with single line breaks as blanks.
     checked (dict[tuple[Check, str], bool]): What checks said, by value.
     """
 
     plain: str
     folded: str
+    joined: str
     checked: dict[tuple[Check, str], bool]
 
 
@@ -79,7 +86,7 @@ def make_view(text: str) -> View:
     folded = plain.lower()
     if len(folded) != len(plain):  # a letter that becomes two in lower case
         folded = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
-    return View(plain, folded, {})
+    return View(plain, folded, _BREAK.sub(" ", folded), {})
 
 
 def _compose(text: str) -> tuple[str, list[int]]:
@@ -156,10 +163,13 @@ class RuleSet:
         for word in _WORD.finditer(view.folded):
             rules = by_word.get(word[0])
             if rules is not None:
+                inside = len(word[0]) < 3 and _INSIDE.match(
+                    view.folded, max(0, word.start() - 2), word.start()
+                )
                 for rule in rules:
                     if rule.label is None:
                         yield from _match(view, rule, word.start())
-                    else:
+                    elif not inside:
                         yield from _match_label(view, rule, word.start())
 
     def _find_numbers(self, view: View) -> Iterator[Match]:
@@ -201,10 +211,14 @@ def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
     separator = rule.separator.match(view.folded, label.end()) if label is not None else None
     if separator is None:
         return
-    text = view.plain if rule.case else view.folded
-    found = rule.pattern.match(text, separator.end())
+    text, start = view.plain if rule.case else view.folded, separator.end()
+    joined = text if rule.case else view.joined
+    found = rule.pattern.match(text, start)
+    if found is None and not rule.case and "\n" in text[start : start + BREAK_WINDOW]:
+        found = rule.pattern.match(joined, start)
     if found is None and rule.behind is not None:
-        found = rule.behind.search(text, max(0, at - BEHIND_WINDOW), at)
+        before = max(0, at - BEHIND_WINDOW)
+        found = rule.behind.search(joined, before, at)
         if found is not None:
             yield _make_match(view, rule, found)
         return
