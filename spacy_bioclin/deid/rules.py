@@ -35,7 +35,7 @@ _BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 # What stands before the T. of C.U.I.T., the F of 54F321, the dl of mg/dl.
 _INSIDE = re.compile(r"(?:[a-z][.]|.?[0-9]|[gl]/)\Z", re.DOTALL)
 _DIGITS = re.compile("[0-9][0-9a-z]*")
-_PREFIX = re.compile(r"(?<![0-9a-z])[a-z]{1,4}[ .-]{1,2}\Z")
+_PREFIX = re.compile(r"(?<![0-9a-z])[a-z]{1,4}(?:[ ./-]{1,2}| [/-] )\Z")
 _SHAPE = {ord(char): "a" for char in "abcdefghijklmnopqrstuvwxyz"} | {
     ord(char): "9" for char in "0123456789"
 }
@@ -180,7 +180,7 @@ class RuleSet:
             before = folded[max(0, start - MAX_PREFIX) : start]
             if before and before[-1].isalnum():
                 start -= len(before) - len(before.rstrip("abcdefghijklmnopqrstuvwxyz"))
-            elif before and before[-1] in " .-" and (prefix := _PREFIX.search(before)):
+            elif before and before[-1] in " ./-" and (prefix := _PREFIX.search(before)):
                 at = start - len(before) + prefix.start()
                 for rule in self._rules_at(folded[at : end + 2].translate(_SHAPE)):
                     yield from _match(view, rule, at)
