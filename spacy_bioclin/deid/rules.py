@@ -21,10 +21,8 @@ from .spans import PhiSpan
 CONTEXT_WINDOW = 80
 # The longest token (letters and digits) that rules look at, and the longest word before it.
 MAX_TOKEN, MAX_PREFIX = 40, 12
-# Value before its label: "4960926 (NHC)".
-BEHIND_WINDOW = 40
-# A value with a line break in it has it here.
-BREAK_WINDOW = 30
+# Value before its label: "4960926 (NHC)"; where a value's line break is looked for.
+BEHIND_WINDOW, BREAK_WINDOW = 40, 30
 # Different values in one text that checks look at; a phone number takes 0.1 ms.
 MAX_CHECKS = 1000
 # "Tel. 961622403 / 961622404 / ..."
@@ -120,11 +118,10 @@ class RuleSet:
         """
         self.kinds[entry["kind"]] = entry["type"]
         if "first" in entry:
-            shape = re.compile(entry["first"])
-            self.by_shape.append((shape, make_rule(entry, macros)))
+            self.by_shape.append((re.compile(entry["first"]), make_rule(entry, macros)))
         elif "mark" in entry:
-            mark = re.compile(entry["mark"])
-            self.by_mark.append((mark, entry.get("back", ""), make_rule(entry, macros)))
+            rule = make_rule(entry, macros)
+            self.by_mark.append((re.compile(entry["mark"]), entry.get("back", ""), rule))
         elif "labels" in entry:
             for word, rule in make_label_rules(entry, macros):
                 self.by_word.setdefault(word, []).append(rule)
@@ -217,8 +214,7 @@ def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
     if found is None and not rule.case and "\n" in text[start : start + BREAK_WINDOW]:
         found = rule.pattern.match(joined, start)
     if found is None and rule.behind is not None:
-        before = max(0, at - BEHIND_WINDOW)
-        found = rule.behind.search(joined, before, at)
+        found = rule.behind.search(joined, max(0, at - BEHIND_WINDOW), at)
         if found is not None:
             yield _make_match(view, rule, found)
         return
