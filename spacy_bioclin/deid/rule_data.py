@@ -49,6 +49,12 @@ class Rule(NamedTuple):
     more: re.Pattern[str] | None
 
 
+@cache
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = srsly.read_yaml(Path(__file__).with_name(f"rules_{name}.yml"))
+    return content
+
+
 def read_entries(*langs: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
     """Read the rules of some languages after those of every language.
 
@@ -57,7 +63,7 @@ def read_entries(*langs: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]
     """
     common: dict[str, str] = {}
     for name in ("common", *dict.fromkeys(langs)):
-        content = srsly.read_yaml(Path(__file__).with_name(f"rules_{name}.yml"))
+        content = _read(name)
         macros = common | content["macros"]
         common = common or macros
         for entry in content["rules"]:

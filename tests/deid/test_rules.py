@@ -85,6 +85,18 @@ Remitido por: Dra. [[M. López-Ruiz]] Servicio de Urología staff_name
 en el [[Hospital 12 de Octubre]] hospital
 [[Centro de Salud Barrio del Pilar]] health_centre
 Sexo: [[Varón]] sex
+C.U.I.T.: [[20-05536168-2]] national_id
+[[168583]] (Nº Hª Cª) record_id
+Tel.: [[634\n304 381]] phone
+IBAN: [[ES91\n2100 0418 4502 0005 1332]] account
+Nº de serie del marcapasos ......: [[PJN123456H]] device
+CIP nº [[ABCD - 1234567890]] insurance_id
+<b>NHC:</b> [[123 - 456]] record_id
+Carné de conducir [[98184049-I]] licence_id
+CIAS: [[8345421671 X]] staff_id
+vive en [[Calle 35 # 69-41 apto. 175]] street
+Año de diagnóstico: [[2004]] date
+Próxima cita: [[3/09]] date
 """
 ENGLISH = r"""
 SSN: [[536904399]] insurance_id
@@ -124,6 +136,13 @@ Mrs [[Mary O'Connor]] patient_name
 Dr. [[Jones]] staff_name
 It hurt. [[Jane Doe]], M.D. staff_name
 at [[Massachusetts General Hospital]] hospital
+Driving licence: [[TBXTN-109066-WY9DN]] licence_id
+NMC PIN: [[41E 5769S]] licence_id
+Passport no. [[N91176915]] national_id
+Registration: [[BD12-RDH]] vehicle
+MAC [[49DB.F99A.D26D]] device
+Year of surgery: [[2010]] date
+[[20140305]] (Discharge date) date
 """
 LOOK_ALIKES = {
     "es": """
@@ -136,6 +155,7 @@ NCT01234567, EudraCT 2012-001234-56, EORTC 22981
 BRCA1, KRAS G12D, HER2 3+, 1234 BCR-ABL
 Rev Esp Cardiol 2012;65:123-130
 hace 20 años, a las 10:30 h, 1-0-1, 3/15 ganglios
+D.N.I.: no consta. N.I.T. sin dato
 L4-L5, C5-C6, vitamina D. Suspende; 20 Gy en 10 fracciones
 """,
     "en": """
@@ -145,6 +165,7 @@ strength 5/5, 2/6 systolic murmur, pain 8/10
 N Engl J Med 2012;366:123-130, NCT01234567, LOINC 2345-7
 for 20 years, 3 months ago, at 10:30 am, 30 pack-years
 may 10 mg, may improve in 3 to 5 days, call 911
+range 3.9-5.6 mEq/L; 60-109 mg/dL. Staff ID: none. Physician: unknown.
 size 3.4 x 2.1 x 1.2 cm, 100,000 CFU, 150-200-250
 """,
 }
