@@ -193,7 +193,7 @@ ADVERSARIAL = [
     ),
 ]
 # The aim is 1 s for 100,000 (benchmarks/phi_rules_speed.py); more here, for a busy machine.
-N_CHARACTERS, MAX_SECONDS = 25_000, 0.75
+N_CHARACTERS, MAX_SECONDS = 20_000, 0.75
 
 
 def find(text: str, lang: str) -> list[tuple[int, int, str]]:
@@ -335,16 +335,15 @@ def test_every_quantifier_is_bounded() -> None:
         assert is_bounded(regex_parser.parse(pattern.pattern)), pattern.pattern
 
 
-@pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("piece", ADVERSARIAL)
-def test_adversarial_text_takes_linear_time(lang: str, piece: str) -> None:
+def test_adversarial_text_takes_linear_time(piece: str) -> None:
     text = (piece * (N_CHARACTERS // len(piece) + 1))[:N_CHARACTERS]
     began = time.process_time()
-    load_rules(lang).find(text)
+    load_rules(*LANGS).find(text)
     assert time.process_time() - began < MAX_SECONDS
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.lists(
         st.one_of(
