@@ -40,8 +40,8 @@ ADDED = ("bioclin_phi_rules", "bioclin_deid")
 Run = Callable[[list[str]], int]  # treats the texts, and says how many spans it found
 
 
-def read_texts(n_docs: int | None) -> list[str]:
-    """RETURNS (list[str]): Notes of MEDDOCAN dev, as they stand in the files."""
+def read_texts(n_docs: int) -> list[str]:
+    """RETURNS (list[str]): The first notes of MEDDOCAN dev, as they stand in the files."""
     paths = sorted((data_dir() / "meddocan" / "dev" / "brat").glob("*.txt"))[:n_docs]
     return [path.read_bytes().decode("utf-8") for path in paths]
 
@@ -219,7 +219,8 @@ def main() -> None:
     parser.add_argument(
         "--docs",
         type=int,
-        help="notes, for a trial that writes no result; all of MEDDOCAN dev if left out",
+        default=50,
+        help="how many notes of MEDDOCAN dev",
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
@@ -238,9 +239,8 @@ def main() -> None:
     for threads in arguments.threads:
         result["threads"][threads] = compare(WORK, threads, arguments.rounds, n_words)
     print(json.dumps(result, indent=2))
-    if arguments.docs is None:
-        where = "_gpu" if torch.cuda.is_available() else ""
-        print(write_result(f"deid_speed{where}", result))
+    where = "_gpu" if torch.cuda.is_available() else ""
+    print(write_result(f"deid_speed{where}", result))
     return None
 
 
