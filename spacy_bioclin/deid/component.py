@@ -284,8 +284,8 @@ class Deidentifier(Pipe):
 
 
 def find_phi_type(label: str, scheme: str, value: str) -> str | None:
-    """RETURNS (str | None): What a span is, by its label and, where a label means several things, by
-    its text."""
+    """RETURNS (str | None): PHI type of a span: by its label, and by its text where the label means
+    several."""
     phi_type = phi_type_of(label, scheme)
     if phi_type == "city" and sum(char.isdigit() for char in value) >= 4:
         return "postcode"  # MEDDOCAN has one label for both
