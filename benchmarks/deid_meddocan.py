@@ -102,18 +102,18 @@ def score(nlp: Language, docs: list[Doc]) -> dict[str, Any]:
     of doc.spans["phi"] where it has none."""
     scored, covered, hidden, wasted = [], {}, 0, 0
     for doc, reference in nlp.pipe(((doc.text, doc) for doc in docs), as_tuples=True):
-        gold = gold_of(reference)
+        text, gold = doc.text, gold_of(reference)
         found = [(s.start_char, s.end_char, s.label_) for s in doc.spans["phi"]]
-        scored.append(ScoredDoc(doc.text, gold, found))
+        scored.append(ScoredDoc(text, gold, found))
         safe = (
             [(s.start, s.end) for s in doc._.deid.spans] if doc._.deid else [f[:2] for f in found]
         )
-        dark = {i for start, end in safe for i in range(start, end) if doc.text[i].isalnum()}
-        phi = {i for start, end, _ in gold for i in range(start, end) if doc.text[i].isalnum()}
+        dark = {i for start, end in safe for i in range(start, end) if text[i].isalnum()}
+        phi = {i for start, end, _ in gold for i in range(start, end) if text[i].isalnum()}
         hidden += len(dark)
         wasted += len(dark - phi)
         for start, end, label in gold:
-            letters = {i for i in range(start, end) if doc.text[i].isalnum()}
+            letters = {i for i in range(start, end) if text[i].isalnum()}
             covered.setdefault(label, []).append(letters <= dark)
     every = [hit for hits in covered.values() for hit in hits]
     return {
