@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 
 from ..errors import BioclinError
 from ..types import GOLD_KEY
-from .component import find_phi_type
 from .dates import DateShift, shift_days
+from .policy import find_phi_type
 from .rewrite import rewrite
 from .secret import Secret
 from .surrogates import make_surrogate

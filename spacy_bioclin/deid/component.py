@@ -23,15 +23,14 @@ from .dates import DateShift, shift_days
 from .known_patient import find_known
 from .labels import label_of, map_label
 from .merge import merge_spans
-from .operators import MASK, NoteContext, Target, apply_operator
-from .policy import Policy, make_policy, phi_type_of
+from .operators import MASK, YEAR, NoteContext, Target, apply_operator
+from .policy import Policy, find_phi_type, make_policy, phi_type_of
 from .repeats import find_repeats, values_to_hide
 from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
 from .secret import Secret, read_key
 from .spans import NEURAL, PhiSpan
 
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _WORD = re.compile(r"[^\W_]+")
 LANGS = ("es", "en")
 # Types that an eponym or a drug may be taken for.
@@ -233,7 +232,7 @@ class Deidentifier(Pipe):
         if self.key is not None:
             patient_id = patient.get("id") or f"note:{fold(text)}"
             secret = Secret(self.key, str(patient_id))
-            years = (_YEAR.search(text, span.start, span.end) for span in spans)
+            years = (YEAR.search(text, span.start, span.end) for span in spans)
             year = next((int(found.group()) for found in years if found), LEAP_YEAR)
             dates = DateShift(shift_days(secret, self.policy.keep_weekdays), year)
         values = [text[span.start : span.end] for span in spans]
@@ -281,15 +280,6 @@ class Deidentifier(Pipe):
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Deidentifier":
         self._set_state(srsly.read_json(Path(path) / "calibration.json"))
         return self
-
-
-def find_phi_type(label: str, scheme: str, value: str) -> str | None:
-    """RETURNS (str | None): PHI type of a span: by its label, and by its text where the label means
-    several."""
-    phi_type = phi_type_of(label, scheme)
-    if phi_type == "city" and sum(char.isdigit() for char in value) >= 4:
-        return "postcode"  # MEDDOCAN has one label for both
-    return phi_type
 
 
 def is_other_language(text: str, stop_words: Iterable[str]) -> bool:

@@ -21,13 +21,14 @@ from .policy import KEYED
 from .secret import Secret
 from .surrogates import make_surrogate
 
-_LABELS = "|".join(sorted({re.escape(x) for s in SCHEMES for x in scheme_labels(s)}, key=len)[::-1])
-# What the operators write: [DATE], [DATE 2], [DATE 0123456789abcdef] and an encrypted value. It is
-# no PHI, whatever it looks like.
-MASK = re.compile(rf"\[(?:{_LABELS})(?: (?:\d{{1,6}}|[0-9a-f]{{16}}|[A-Za-z0-9_-]{{39,}}=*))?\]")
-_ENCRYPTED = re.compile(rf"\[({_LABELS}) ([A-Za-z0-9_-]{{39,}}=*)\]")
+_LABELS = "|".join(re.escape(label) for scheme in SCHEMES for label in scheme_labels(scheme))
+_HASH, _TOKEN = r"[0-9a-f]{16}", r"[A-Za-z0-9_-]{39,}=*"
+# What the operators write: [DATE], [DATE 2], [DATE 0123456789abcdef] and an encrypted value, the
+# last two with labels of any scheme. It is no PHI, whatever it looks like.
+MASK = re.compile(rf"\[(?:{_LABELS})(?: \d{{1,6}})?\]|\[[^\[\]\n]{{1,80}} (?:{_HASH}|{_TOKEN})\]")
+_ENCRYPTED = re.compile(rf"\[([^\[\]\n]{{1,80}}) ({_TOKEN})\]")
 _AGE = re.compile(r"\d{1,3}")
-_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 _SMALL_CHILD = re.compile(r"mes|d[ií]a|semana|month|day|week|hora|hour|/12|/7|/52", re.IGNORECASE)
 N_HASH_DIGITS = 16
 N_NONCE = 12
@@ -90,7 +91,7 @@ def generalize(target: Target, note: NoteContext) -> str | None:
     if target.phi_type == "age":
         return _age_group(target.value)
     if target.phi_type == "date":
-        year = _YEAR.search(target.value)
+        year = YEAR.search(target.value)
         if year is not None:
             return year.group()
         date = parse_date(target.value, note.lang)

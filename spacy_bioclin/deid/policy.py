@@ -117,6 +117,15 @@ def phi_type_of(label: str, scheme: str) -> str | None:
     return label if label in load_types() else type_of(label, scheme) or type_of(label)
 
 
+def find_phi_type(label: str, scheme: str, value: str) -> str | None:
+    """RETURNS (str | None): PHI type of a span: by its label, and by its text where the label means
+    several."""
+    phi_type = phi_type_of(label, scheme)
+    if phi_type == "city" and sum(char.isdigit() for char in value) >= 4:
+        return "postcode"  # MEDDOCAN has one label for both
+    return phi_type
+
+
 def _check(value: Any, known: Any, what: str) -> None:
     if value not in known:
         close = difflib.get_close_matches(str(value), list(known), n=1, cutoff=0.6)

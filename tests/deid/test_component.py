@@ -224,6 +224,16 @@ def test_operators_by_label() -> None:
         decrypt_text(found[1], KEY[::-1])
 
 
+def test_a_label_of_ones_own_is_encrypted_and_decrypted() -> None:
+    nlp = make_nlp(default="encrypt")
+    note = Note("Acude Ana Ruiz hoy", [(6, 14, "PERSON_X")], [])
+    text = annotate(nlp, note)._.deid.text
+    assert "Ruiz" not in text and "[PERSON_X " in text
+    assert decrypt_text(text, KEY) == note.text
+    nlp.add_pipe("bioclin_phi_rules", first=True)
+    assert nlp(text)._.deid.text == text
+
+
 def test_without_a_key_only_what_needs_none() -> None:
     nlp = make_nlp(default="surrogate")
     deid = nlp.get_pipe("bioclin_deid")
