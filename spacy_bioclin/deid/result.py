@@ -1,5 +1,6 @@
 """What de-identification says about a note: `doc._.deid`."""
 
+from functools import cached_property
 from typing import Any
 
 from spacy.tokens import Doc, Span
@@ -52,15 +53,16 @@ class DeidResult:
     def doc(self) -> Doc:
         """RETURNS (Doc): A new Doc on the safe text, with sentences, entities, span groups, links
         and extension values of the original. The PHI's group holds what stands in its place."""
-        return self._build()[0]
+        return self._built[0]
 
     @property
     def n_lost(self) -> int:
         """RETURNS (int): Entities and spans of the original that have no place in the new Doc: all
         of their text was redacted, or they fell together with another entity."""
-        return self._build()[1]
+        return self._built[1]
 
-    def _build(self) -> tuple[Doc, int]:
+    @cached_property
+    def _built(self) -> tuple[Doc, int]:
         raw = self._raw
         words, at = [], 0
         for length, space in raw["tokens"]:
