@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import BioclinError
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,13 +29,6 @@ def main(
 ) -> None:
     """Split raw text into sentences, drop noise, repeats, other languages and test splits."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
     try:
         from ..pretraining.cleaning import clean_texts
@@ -44,20 +38,7 @@ def main(
         ) from None
 
     console = Console(stderr=True, highlight=False)
-    columns = (
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[docs]} documents, {task.fields[rate]} a second, left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=1.0, docs=0, rate="?")
-
-        def show(share: float, n_docs: int) -> None:
-            elapsed = progress.tasks[bar].elapsed
-            rate = f"{n_docs / elapsed:,.0f}" if elapsed else "?"
-            progress.update(bar, completed=share, docs=f"{n_docs:,}", rate=rate)
-
+    with show_progress(console, "documents") as show:
         try:
             report = clean_texts(
                 paths,

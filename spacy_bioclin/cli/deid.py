@@ -2,14 +2,13 @@
 
 import hmac
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ..errors import BioclinError
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +92,7 @@ def main(
     )
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     show_warnings(setup, form, console)
-    with show_progress(console) as on_progress:
+    with show_progress(console, "records") as on_progress:
         counts = make_output(
             form,
             work,
@@ -212,34 +211,6 @@ def show_warnings(setup: Setup, form: "Form", console: "Console") -> None:
         beside = ", ".join(name for name in form.header if name not in out)
         if beside:
             console.print(f"unchanged (--drop leaves one out): {beside}", markup=False)
-
-
-@contextmanager
-def show_progress(console: "Console") -> Iterator[Callable[[float, int], None]]:
-    """YIELDS (Callable): Takes the share that is done and the number of records made."""
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[records]} records, {task.fields[rate]} a second, left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=1.0, records=0, rate="?")
-
-        def show(share: float, n_records: int) -> None:
-            elapsed = progress.tasks[bar].elapsed
-            rate = f"{n_records / elapsed:,.1f}" if elapsed else "?"
-            progress.update(bar, completed=share, records=f"{n_records:,}", rate=rate)
-
-        yield show
 
 
 def show_counts(counts: "Counts", form: "Form", out: Path, audit: Path, console: "Console") -> None:
