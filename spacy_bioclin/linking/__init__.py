@@ -1,0 +1,1 @@
+"""Entity linking: terminology readers, knowledge base, candidates, ranking, component, spaCy hooks."""

@@ -1,0 +1,69 @@
+"""What every terminology reader yields, and the count of what it left out."""
+
+from collections import Counter
+from typing import NamedTuple
+
+# So many places of a skipped line or record are kept for the report.
+MAX_PLACES = 5
+
+
+class Alias(NamedTuple):
+    """A name of a concept.
+
+    text (str): The name as the terminology writes it.
+    lang (str): Two-letter language code, "" where the source does not say.
+    """
+
+    text: str
+    lang: str = ""
+
+
+class Concept(NamedTuple):
+    """A concept, or a part of one: records of one id are joined when a knowledge base is built.
+
+    id (str): Identifier within the terminology ("HP:0000003", "D001943", "8500/3").
+    name (str): Preferred name; "" in a record that only adds to a concept (a translation).
+    lang (str): Language of the preferred name, "" where the source does not say.
+    aliases (tuple[Alias, ...]): Other names, any language.
+    types (tuple[str, ...]): Semantic types, tree numbers or whatever the source sorts by.
+    definition (str): One definition, or "".
+    parents (tuple[str, ...]): Ids of the broader concepts.
+    xrefs (tuple[str, ...]): Ids in other terminologies, as "PREFIX:id".
+    alternative_ids (tuple[str, ...]): Retired or merged ids that mean this concept.
+    """
+
+    id: str
+    name: str = ""
+    lang: str = ""
+    aliases: tuple[Alias, ...] = ()
+    types: tuple[str, ...] = ()
+    definition: str = ""
+    parents: tuple[str, ...] = ()
+    xrefs: tuple[str, ...] = ()
+    alternative_ids: tuple[str, ...] = ()
+
+
+class SkipReport:
+    """Counts what was left out, by reason, with the first places of each."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.places: dict[str, list[str]] = {}
+
+    def skip(self, reason: str, place: str, n: int = 1) -> None:
+        """Count something that is left out.
+
+        reason (str): Why, without the particulars ("obsolete", "no name").
+        place (str): Which: "file, line 12" or an id.
+        n (int): How many.
+        """
+        self.counts[reason] += n
+        places = self.places.setdefault(reason, [])
+        if len(places) < MAX_PLACES:
+            places.append(place)
+
+    def as_dict(self) -> dict[str, dict[str, object]]:
+        """RETURNS (dict): reason -> {"n": count, "first": places}, most frequent first."""
+        return {
+            reason: {"n": n, "first": self.places[reason]} for reason, n in self.counts.most_common()
+        }

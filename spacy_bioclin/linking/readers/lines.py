@@ -1,0 +1,73 @@
+"""Reading a terminology file line by line: compressed or not, of any size, no line without bound."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, cast
+
+from ...errors import BioclinError
+from ..concepts import SkipReport
+
+OPENERS: dict[str, Callable[[Path, str], object]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+# Real terminologies stay below 1 MB a line; a longer one is a broken or wrong file.
+MAX_LINE_BYTES = 16 * 2**20
+
+
+def suffix(path: Path) -> str:
+    """RETURNS (str): The file's suffix in lower case, without that of a compression."""
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] in OPENERS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading, through gzip, bzip2 or xz where its suffix says so.
+
+    RAISES (BioclinError): The file cannot be opened.
+    """
+    opener = OPENERS.get(path.suffix.lower(), open)
+    try:
+        return cast(IO[bytes], opener(path, "rb"))
+    except OSError as error:
+        raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
+    """Read a UTF-8 file line by line, in bounded memory.
+
+    path (Path): The file, compressed or not.
+    report (SkipReport): Counts lines over `MAX_LINE_BYTES` and lines that are not UTF-8.
+    YIELDS (tuple[int, str]): Line number from 1, and the line without its end (LF or CRLF) and
+        without a byte-order mark.
+    RAISES (BioclinError): The file cannot be opened, or its compression is broken.
+    """
+    with open_bytes(path) as file:
+        number = 0
+        while True:
+            try:
+                line = file.readline(MAX_LINE_BYTES)
+                number += 1
+                if not line:
+                    return
+                if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                    while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+                        pass
+                    report.skip(f"line over {MAX_LINE_BYTES:,} bytes", f"{path}, line {number}")
+                    continue
+            except (OSError, EOFError, lzma.LZMAError) as error:
+                raise BioclinError(
+                    f"{path}, line {number}: cannot be read on ({error}); the file may be cut off"
+                ) from None
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                report.skip("line is not UTF-8", f"{path}, line {number}")
+                continue
+            yield number, text.rstrip("\r\n")
