@@ -1,1 +1,1 @@
-"""Entity linking: terminology readers, knowledge base, candidates, ranking, component, spaCy hooks."""
+"""Entity linking: terminology readers, knowledge base, candidates, ranking, hooks for spaCy."""

@@ -65,5 +65,6 @@ class SkipReport:
     def as_dict(self) -> dict[str, dict[str, object]]:
         """RETURNS (dict): reason -> {"n": count, "first": places}, most frequent first."""
         return {
-            reason: {"n": n, "first": self.places[reason]} for reason, n in self.counts.most_common()
+            reason: {"n": n, "first": self.places[reason]}
+            for reason, n in self.counts.most_common()
         }

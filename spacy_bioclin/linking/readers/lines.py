@@ -1,4 +1,4 @@
-"""Reading a terminology file line by line: compressed or not, of any size, no line without bound."""
+"""Reading a terminology file line by line: compressed or not, in bounded memory."""
 
 import bz2
 import gzip
