@@ -1,0 +1,275 @@
+"""Abbreviations that a text defines: "virus de la inmunodeficiencia humana (VIH)".
+
+After Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in
+biomedical text" (PSB 2003): the letters of the short form are found from right to left in the
+words before the bracket, the first one at the start of a word. Added: the initials of the words are
+tried first (links such as "de" may be left out), accents do not count, "EE. UU." has two letters,
+and the order "VIH (virus de la inmunodeficiencia humana)".
+
+Whatever stands around a bracket is looked at within MAX_LONG characters, so time is linear.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+MIN_SHORT, MAX_SHORT = 2, 12
+# Characters of a long form with what stands in it, and of what stands in brackets.
+MAX_LONG = 200
+
+_BRACKETS = re.compile(r"\(([^()\[\]]{2,200})\)|\[([^()\[\]]{2,200})\]")
+_PART = re.compile(r"[^,;]+")
+_SHORT = re.compile(r"[^\W_][\w.+/'’-]*(?: [\w.+/-]+)?")
+_SHORT_BEFORE = re.compile(r"[^\W_][\w.+/-]*\Z")
+_ROMAN = re.compile(r"I{2,3}[A-Ca-c]?|I?V[A-Ca-c]|VI{1,3}|I?X|XI{1,3}")
+# A long form does not go on over these.
+_STOP = re.compile(r"[;:?!]\s|\.\s+(?=[A-ZÁÉÍÓÚÑ¿¡])|\n\s*\n|\n\s*[-•*]")
+_TOKEN = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[()\[\]]|(?:[^\W_]|[\u0300-\u036f])+")
+_LEAD_IN = re.compile(r"(?:del|en) ingl[eé]s,? |from |for ")
+_LINKS = frozenset(
+    "a al ante con de del e el en la las lo los o para por sin su un una y"
+    " an and as at by for from in of on or per the to with".split()
+)
+_GREEK = dict(zip("αβγδεκλμτω", "abgdeklmto", strict=True))
+
+
+class Abbreviation(NamedTuple):
+    """A short form and the long form that defines it, as character offsets of the text.
+
+    short (tuple[int, int]): Start and end of the short form.
+    long (tuple[int, int]): Start and end of the long form.
+    """
+
+    short: tuple[int, int]
+    long: tuple[int, int]
+
+
+class _Word(NamedTuple):
+    """A word of a long form. `text` is folded; offsets count from the window's start."""
+
+    start: int
+    end: int
+    text: str
+
+
+def find_abbreviations(text: str) -> list[Abbreviation]:
+    """Find the abbreviations that a text defines with brackets, in either order.
+
+    text (str): Spanish or English.
+    RETURNS (list[Abbreviation]): In the order of the brackets; one short form may come twice.
+    """
+    found = []
+    for bracket in _BRACKETS.finditer(text):
+        inside = 1 if bracket[1] is not None else 2
+        abbreviation = _short_inside(text, bracket.start(), bracket.span(inside))
+        abbreviation = abbreviation or _long_inside(text, bracket.start(), bracket.span(inside))
+        if abbreviation:
+            found.append(abbreviation)
+    return found
+
+
+def expand_abbreviations(mention: str, definitions: Mapping[str, str]) -> str:
+    """Put long forms in the place of short ones.
+
+    mention (str): What a text calls something: "metástasis de CDI", "PDs".
+    definitions (Mapping[str, str]): short form -> long form. Case counts.
+    RETURNS (str): The mention with whole words, or such with a plural "s", replaced. A short form
+        in brackets behind its own long form is left out.
+    """
+    shorts = tuple(short for short in definitions if short and short in mention)
+    if not shorts:
+        return mention
+
+    def replace(match: re.Match[str]) -> str:
+        long = definitions[match["short"]]
+        if match["open"]:
+            before = match.string[: match.start()].rstrip()
+            if before.lower().endswith(long.lower()):
+                return ""
+            return match[0].replace(match["short"], long, 1)
+        return long
+
+    return _pattern(shorts).sub(replace, mention)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(shorts: tuple[str, ...]) -> re.Pattern[str]:
+    """One of the short forms as a whole word, or in brackets; the longest one first."""
+    words = "|".join(re.escape(short) for short in sorted(shorts, key=len, reverse=True))
+    return re.compile(
+        rf"(?P<open>\s*[(\[])?(?<!\w)(?P<short>{words})(?:['’]?s)?(?!\w)(?(open)[)\]]|)"
+    )
+
+
+def _short_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviation | None:
+    """`long (short)`, also `long (short, more)`."""
+    words: list[_Word] | None = None
+    start = max(0, bracket - MAX_LONG)
+    for part in _PART.finditer(text, *inside):
+        short = part[0].strip(" \n\"'“”«»")
+        if not _is_short(short):
+            continue
+        if words is None:
+            window = text[start:bracket]
+            words = _words(window)
+        begin = part.start() + part[0].index(short)
+        for letters in _letters(short):
+            long = _match(letters, words)
+            if long:
+                span = (begin, begin + len(short))
+                return Abbreviation(span, (start + long[0], start + long[1]))
+    return None
+
+
+def _long_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviation | None:
+    """`short (long)`: the long form begins what stands in the bracket, or follows "en inglés"."""
+    end = bracket
+    while end and text[end - 1] == " " and bracket - end < 2:
+        end -= 1
+    before = _SHORT_BEFORE.search(text, max(0, end - MAX_SHORT - 1), end)
+    if not before or not _is_acronym(before[0]):
+        return None
+    content = text[slice(*inside)]
+    lead_in = _LEAD_IN.match(content)
+    first = lead_in.end() if lead_in else 0
+    ends = [match.start() for match in re.finditer("[,;:]", content)]
+    for last in (len(content), *reversed(ends)):
+        words = _words(content[first:last], cut=False)
+        for letters in _letters(before[0]):
+            long = _match(letters, words, whole=True)
+            if long:
+                offset = inside[0] + first
+                return Abbreviation(before.span(), (offset + long[0], offset + long[1]))
+    return None
+
+
+def _is_short(short: str) -> bool:
+    """Whether this may be a short form: one or two words with a capital, no roman numeral."""
+    if not MIN_SHORT <= len(short) <= MAX_SHORT or not _SHORT.fullmatch(short):
+        return False
+    n_capitals = sum(map(str.isupper, short))
+    return n_capitals > 0 and not _ROMAN.fullmatch(short)
+
+
+def _is_acronym(word: str) -> bool:
+    """Whether this may be a short form where nothing but the word itself speaks for it."""
+    n_capitals = sum(map(str.isupper, word))
+    return n_capitals >= 2 and 2 * n_capitals >= len(word) - 2 and _is_short(word)
+
+
+def _letters(short: str) -> list[str]:
+    """Folded letters and digits of a short form, and these without plural signs."""
+    letters = "".join(filter(str.isalnum, _fold(short)))
+    found = [letters]
+    if len(letters) > 2 and short.endswith("s") and short[-2].isupper():
+        found.insert(0, letters[:-1])
+    if len(letters) >= 4 and letters[::2] == letters[1::2]:
+        found.append(letters[::2])
+    return found
+
+
+def _fold(text: str) -> str:
+    """Lower case without accents, of the same length."""
+    lower = text.lower()
+    if len(lower) != len(text):
+        lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    return lower if lower.isascii() else lower.translate(_PLAIN)
+
+
+def _plain_letters() -> dict[int, str]:
+    latin = {code: unicodedata.normalize("NFD", chr(code))[0] for code in range(0xDF, 0x250)}
+    return latin | {ord(greek): plain for greek, plain in _GREEK.items()}
+
+
+_PLAIN = _plain_letters()
+
+
+def _words(window: str, cut: bool = True) -> list[_Word]:
+    """Words of a text but for those in brackets; with `cut` only what follows the last stop."""
+    begin = 0
+    if cut:
+        for stop in _STOP.finditer(window):
+            begin = stop.end()
+    folded = _fold(window)
+    words: list[_Word] = []
+    for token in _TOKEN.finditer(folded, begin):
+        if token[0] in "()[]":
+            words.clear()
+        elif token[0][0] not in "([":
+            words.append(_Word(token.start(), token.end(), token[0]))
+    return words
+
+
+def _match(letters: str, words: list[_Word], whole: bool = False) -> tuple[int, int] | None:
+    """Find the long form of a short form at the end of some words.
+
+    letters (str): The short form, folded, without signs.
+    words (list[_Word]): Words that end where the long form ends.
+    whole (bool): The long form has to begin with the first word, but for links.
+    RETURNS (tuple[int, int] | None): Start and end within the window of the words.
+    """
+    if len(letters) < MIN_SHORT or not words:
+        return None
+    end = words[-1].end
+    words = words[_limit(words, min(len(letters) + 5, 2 * len(letters))) :]
+    first = 0
+    while first < len(words) - 1 and words[first].text in _LINKS:
+        first += 1
+    begin = _by_initials(letters, words)
+    if begin is None or (whole and begin > first):
+        begin = _by_letters(letters, words[first:], whole)
+        begin = None if begin is None else begin + first
+    if begin is None or (whole and begin > first):
+        return None
+    if any(word.text == letters for word in words[begin:]):
+        return None
+    return words[begin].start, end
+
+
+def _limit(words: list[_Word], n_max: int) -> int:
+    """The index of the first of the last `n_max` words, links not counted."""
+    index = len(words)
+    while index and n_max:
+        index -= 1
+        n_max -= words[index].text not in _LINKS
+    return index
+
+
+def _by_initials(letters: str, words: list[_Word]) -> int | None:
+    """The word at which the initials of the words begin to spell the letters; links may be left
+    out."""
+    todo = {len(letters)}  # letters that are still to be found, for every way to read the links
+    for index in range(len(words) - 1, -1, -1):
+        text = words[index].text
+        taken = {n - 1 for n in todo if letters[n - 1] == text[0]}
+        if 0 in taken:
+            return index
+        todo = taken | todo if text in _LINKS and index < len(words) - 1 else taken
+        if not todo:
+            return None
+    return None
+
+
+def _by_letters(letters: str, words: list[_Word], whole: bool) -> int | None:
+    """Schwartz and Hearst: letters from right to left, the first one at the start of a word. The
+    last word holds a letter, and not more than one word, links apart, holds none."""
+    left = len(letters)
+    idle = 0
+    for index in range(len(words) - 1, -1, -1):
+        text = words[index].text
+        before, position = left, len(text)
+        while left > 1:
+            position = text.rfind(letters[left - 1], 0, position)
+            if position < 0:
+                break
+            left -= 1
+        if left == 1 and text[0] == letters[0] and (position > 0 or before == 1):
+            if not whole or index == 0:
+                return index
+        if left == before:
+            idle += text not in _LINKS
+            if idle > 1 or index == len(words) - 1:
+                return None
+    return None
