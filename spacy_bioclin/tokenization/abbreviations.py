@@ -32,7 +32,9 @@ _LINKS = frozenset(
     "a al ante con de del e el en la las lo los o para por sin su un una y"
     " an and as at by for from in of on or per the to with".split()
 )
-_GREEK = dict(zip("αβγδεκλμτω", "abgdeklmto", strict=True))
+_TIGHT_LINKS = frozenset("de del el la las los of por the".split())
+# One letter for another, so that offsets stay: "IFN-α" is "interferón alfa", "TKI" is "quinasa".
+_ALIKE = dict(zip("αβγδεκλμτωq", "abgdeklmtok", strict=True))
 
 
 class Abbreviation(NamedTuple):
@@ -62,6 +64,8 @@ def find_abbreviations(text: str) -> list[Abbreviation]:
     """
     found = []
     for bracket in _BRACKETS.finditer(text):
+        if text[bracket.end() : bracket.end() + 1].isalpha():  # a formula: "[Na]o"
+            continue
         inside = 1 if bracket[1] is not None else 2
         abbreviation = _short_inside(text, bracket.start(), bracket.span(inside))
         abbreviation = abbreviation or _long_inside(text, bracket.start(), bracket.span(inside))
@@ -175,12 +179,12 @@ def _fold(text: str) -> str:
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    return lower if lower.isascii() else lower.translate(_PLAIN)
+    return lower.replace("q", "k") if lower.isascii() else lower.translate(_PLAIN)
 
 
 def _plain_letters() -> dict[int, str]:
     latin = {code: unicodedata.normalize("NFD", chr(code))[0] for code in range(0xDF, 0x250)}
-    return latin | {ord(greek): plain for greek, plain in _GREEK.items()}
+    return latin | {ord(char): plain for char, plain in _ALIKE.items()}
 
 
 _PLAIN = _plain_letters()
@@ -221,9 +225,13 @@ def _match(letters: str, words: list[_Word], whole: bool = False) -> tuple[int, 
     if begin is None or (whole and begin > first):
         begin = _by_letters(letters, words[first:], whole)
         begin = None if begin is None else begin + first
+        if begin != len(words) - 1 and not whole:
+            any_order = _by_initials_of_any_order(letters, words)
+            begin = begin if any_order is None else any_order
     if begin is None or (whole and begin > first):
         return None
-    if any(word.text == letters for word in words[begin:]):
+    long = words[begin:]
+    if any(word.text == letters for word in long) or end - long[0].start < 2 * len(letters):
         return None
     return words[begin].start, end
 
@@ -243,13 +251,25 @@ def _by_initials(letters: str, words: list[_Word]) -> int | None:
     todo = {len(letters)}  # letters that are still to be found, for every way to read the links
     for index in range(len(words) - 1, -1, -1):
         text = words[index].text
+        is_link = text in _LINKS and index < len(words) - 1
         taken = {n - 1 for n in todo if letters[n - 1] == text[0]}
-        if 0 in taken:
+        if 0 in taken and not is_link:
             return index
-        todo = taken | todo if text in _LINKS and index < len(words) - 1 else taken
+        todo = taken | todo if is_link else taken
+        todo.discard(0)
         if not todo:
             return None
     return None
+
+
+def _by_initials_of_any_order(letters: str, words: list[_Word]) -> int | None:
+    """The same where the letters have the order of English: "tomografía por emisión de positrones
+    (PET)"."""
+    if len(letters) < 3:
+        return None
+    index = _limit(words, len(letters))
+    initials = [word.text[0] for word in words[index:] if word.text not in _TIGHT_LINKS]
+    return index if sorted(initials) == sorted(letters) else None
 
 
 def _by_letters(letters: str, words: list[_Word], whole: bool) -> int | None:
@@ -265,7 +285,8 @@ def _by_letters(letters: str, words: list[_Word], whole: bool) -> int | None:
             if position < 0:
                 break
             left -= 1
-        if left == 1 and text[0] == letters[0] and (position > 0 or before == 1):
+        starts = left == 1 and text[0] == letters[0] and (position > 0 or before == 1)
+        if starts and text not in _LINKS:
             if not whole or index == 0:
                 return index
         if left == before:
