@@ -10,6 +10,7 @@ from ..errors import BioclinError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
     from spacy.language import Language
     from spacy.tokens import Doc
 
@@ -38,7 +39,8 @@ def main(
     """Run PIPELINE over the texts of CORPUS and compare what it finds with the gold spans.
 
     Scores doc.ents and every layer of doc.spans that both have, on character offsets of the whole
-    text: strict and relaxed, per label, micro and macro, with 95 % intervals.
+    text: strict and relaxed, per label, micro and macro, with 95 % intervals. Where the gold spans
+    have concept ids and the pipeline links, it scores the links too.
     """
     from ..corpora.docbin import read_docs, write_docs
     from ..evaluation.official import check_task
@@ -132,7 +134,9 @@ def _make_metrics(
     from ..evaluation.metrics import layer_metrics, spacy_scores
     from ..evaluation.official import ScoredDoc, official_scores
 
-    layers = {layer: layer_metrics(docs) for layer, docs in run.layers.items()}
+    layers = {
+        layer: layer_metrics(docs, run.links.get(layer)) for layer, docs in run.layers.items()
+    }
     for layer, docs in run.layers.items():
         scored = [ScoredDoc(d.text, sorted(d.reference), sorted(d.predicted)) for d in docs]
         layers[layer]["official"] = official and {
@@ -214,10 +218,26 @@ def _print(metrics: dict[str, Any]) -> None:
             f"macro F1 {100 * strict['macro']['f']:.2f}, relaxed micro F1"
             f" {100 * relaxed['micro']['f']:.2f} (95 %: {_interval(relaxed['micro'])})"
         )
+        if scores["linking"]:
+            _print_linking(console, scores["linking"])
         for name, figures in (scores["official"] or {"scores": {}})["scores"].items():
             shown = "  ".join(f"{key} {value:.4f}" for key, value in figures.items())
             console.print(f"official {scores['official']['task']} {name}: {shown}")
     console.print(f"{metrics['speed']['words_per_second']:,.0f} words/s")
+
+
+def _print_linking(console: "Console", linking: dict[str, Any]) -> None:
+    whole, figures = linking["end_to_end"]["mentions"], linking["biosyn"]
+    recall = "  ".join(
+        f"R@{key[1:]} {100 * value:.2f}" for key, value in figures.items() if key[1:].isdigit()
+    )
+    low, high = (100 * bound for bound in figures["acc_interval"])
+    console.print(
+        f"linking of the {figures['n']} mentions found (of {linking['n_gold']}): accuracy"
+        f" {100 * figures['acc']:.2f} (95 %: {low:.1f}–{high:.1f}), strict"
+        f" {100 * linking['strict']['acc']:.2f}  {recall}  MRR {100 * figures['mrr']:.2f}"
+    )
+    console.print(f"offsets and id: F1 {100 * whole['f']:.2f} (95 %: {_interval(whole)})")
 
 
 def _cells(figures: dict[str, Any]) -> list[str]:
