@@ -1,0 +1,132 @@
+"""OBO, the flat file of HPO, the Disease Ontology, GO, ChEBI and many more, versions 1.0 to 1.4.
+
+Format: https://owlcollab.github.io/oboformat/doc/GO.format.obo-1_4.html
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...errors import BioclinError
+from ..concepts import Alias, Concept, SkipReport
+from .lines import read_lines
+from .values import clean, compact_id
+
+# A broad synonym ("cancer" of angiosarcoma) is the name of another concept.
+LEFT_OUT_SCOPE = "BROAD"
+SCOPES = ("EXACT", "NARROW", "RELATED", LEFT_OUT_SCOPE)
+SYNONYM_TAGS = {
+    "synonym": "RELATED",  # the scope where a line states none
+    "exact_synonym": "EXACT",
+    "narrow_synonym": "NARROW",
+    "related_synonym": "RELATED",
+    "broad_synonym": LEFT_OUT_SCOPE,
+}
+ESCAPED = {"n": "\n", "t": "\t", "W": " "}
+QUOTED = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"\s*(\w*)')
+COMMENT = re.compile(r"(?:^|\s)!(?:\s.*)?$")
+MODIFIERS = re.compile(r"\s\{[\w:.-]+=[^{}]*\}$")
+
+Tags = dict[str, list[str]]
+
+
+def read_obo(path: Path, report: SkipReport) -> Iterator[Concept]:
+    """Read the terms of an OBO file. Their types are their namespace and subsets.
+
+    An obsolete term is left out; where it names the term that replaces it, its ids become
+    alternative ids of that.
+
+    path (Path): The file, compressed or not.
+    report (SkipReport): Counts obsolete terms, terms without id or name, broad synonyms, and
+        malformed lines.
+    YIELDS (Concept): The terms, in the order of the file.
+    RAISES (BioclinError): The file cannot be read, or has no [Term].
+    """
+    namespace: list[str] = []
+    n_terms = 0
+    for kind, place, tags in _stanzas(path, report):
+        if not kind:
+            namespace = tags.get("default-namespace", [])
+        if kind != "Term":
+            continue
+        n_terms += 1
+        tags.setdefault("namespace", namespace)
+        concept = _to_concept(tags, place, report)
+        if concept:
+            yield concept
+    if not n_terms:
+        raise BioclinError(f"{path}: no [Term] in it, so it is no OBO file; name its format")
+
+
+def _stanzas(path: Path, report: SkipReport) -> Iterator[tuple[str, str, Tags]]:
+    """YIELDS (tuple[str, str, Tags]): Kind of the stanza ("" for the header), place, tags."""
+    kind, place, tags = "", f"{path}, line 1", Tags()
+    for number, line in read_lines(path, report):
+        line = line.strip()
+        if not line or line.startswith("!"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            yield kind, place, tags
+            kind, place, tags = line[1:-1], f"{path}, line {number}", Tags()
+            continue
+        tag, colon, value = line.partition(":")
+        if colon:
+            tags.setdefault(tag, []).append(value.strip())
+        else:
+            report.skip("line without a tag", f"{path}, line {number}")
+    yield kind, place, tags
+
+
+def _to_concept(tags: Tags, place: str, report: SkipReport) -> Concept | None:
+    plain = {tag: list(map(_plain, tags.get(tag, ()))) for tag in ("id", "name", "alt_id", "is_a")}
+    id = next(iter(map(compact_id, plain["id"])), "")
+    if not id:
+        report.skip("term without an id", place)
+        return None
+    alternative_ids = tuple(map(compact_id, plain["alt_id"]))
+    if "true" in map(_plain, tags.get("is_obsolete", ())):
+        report.skip("obsolete", id)
+        replaced_by = tags.get("replaced_by", [])
+        if len(replaced_by) != 1:
+            return None
+        return Concept(compact_id(_plain(replaced_by[0])), alternative_ids=(id, *alternative_ids))
+    name = next(iter(plain["name"]), "")
+    if not name:
+        report.skip("term without a name", place)
+        return None
+    definition = QUOTED.match(next(iter(tags.get("def", ())), ""))
+    xrefs = (_plain(xref).split()[:1] for xref in tags.get("xref", ()))  # without its description
+    return Concept(
+        id,
+        name,
+        aliases=tuple(_aliases(tags, id, report)),
+        types=tuple(map(_plain, (*tags["namespace"], *tags.get("subset", ())))),
+        definition=clean(_unescape(definition[1])) if definition else "",
+        parents=tuple(map(compact_id, plain["is_a"])),
+        xrefs=tuple(xref for first in xrefs for xref in first),
+        alternative_ids=alternative_ids,
+    )
+
+
+def _aliases(tags: Tags, id: str, report: SkipReport) -> Iterator[Alias]:
+    for tag, default in SYNONYM_TAGS.items():
+        for value in tags.get(tag, ()):
+            match = QUOTED.match(value)
+            text = clean(_unescape(match[1])) if match else ""
+            if not match or not text:
+                report.skip("malformed or empty synonym", id)
+                continue
+            scope = match[2] if match[2] in SCOPES else default
+            if scope == LEFT_OUT_SCOPE:
+                report.skip("broad synonym", id)
+            else:
+                yield Alias(text)
+
+
+def _plain(value: str) -> str:
+    """An unquoted value without its comment (`! label`) and its modifiers (`{source="x"}`)."""
+    return clean(_unescape(MODIFIERS.sub("", COMMENT.sub("", value).rstrip())))
+
+
+def _unescape(value: str) -> str:
+    return re.sub(r"\\(.)", lambda match: ESCAPED.get(match[1], match[1]), value)

@@ -1,0 +1,125 @@
+"""SKOS in Turtle, RDF/XML or N-Triples, with rdflib (extra `skos`).
+
+Vocabulary: https://www.w3.org/TR/skos-reference/ and, for labels that are resources, its appendix B
+(SKOS-XL). JSON-LD is not read: its contexts would be fetched from the network.
+"""
+
+import lzma
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+from xml.sax import SAXException
+
+from ...errors import BioclinError
+from ..concepts import Alias, Concept, SkipReport
+from .lines import open_bytes, suffix
+from .values import clean, compact_id, language_code
+
+if TYPE_CHECKING:
+    from rdflib import Graph
+    from rdflib.term import Node
+
+# Suffix -> rdflib's name of the syntax; N-Triples and N3 without rules are Turtle too.
+SYNTAXES = {".ttl": "turtle", ".n3": "turtle", ".nt": "nt", ".rdf": "xml", ".xml": "xml"}
+
+
+def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
+    """Read the concepts of a SKOS vocabulary. The whole graph is held in memory, about 1 kB a
+    triple.
+
+    The id is the notation where a concept has one that no other has, and else the address; the type
+    is the notation or address of its scheme. With preferred labels in several languages the English
+    one is the name, and the others are the first aliases.
+
+    path (Path): The file, compressed or not.
+    report (SkipReport): Counts deprecated concepts and those without a preferred label.
+    YIELDS (Concept): The concepts, sorted by address.
+    RAISES (BioclinError): rdflib is not installed; the file cannot be read, is not RDF, or holds no
+        skos:Concept.
+    """
+    graph = _parse(path)
+    from rdflib import OWL, RDF, SKOS, Literal, URIRef
+
+    concepts = sorted({s for s in graph.subjects(RDF.type, SKOS.Concept) if isinstance(s, URIRef)})
+    if not concepts:
+        raise BioclinError(f"{path}: no skos:Concept in it; other RDF, such as OWL, is not read")
+    notations = {node: list(graph.objects(node, SKOS.notation)) for node in concepts}
+    counts = Counter(str(found[0]) for found in notations.values() if len(found) == 1)
+
+    def id_of(node: "Node") -> str:
+        found = notations.get(node, ())  # type: ignore[call-overload]
+        own = len(found) == 1 and counts[str(found[0])] == 1
+        return str(found[0]).strip() if own else compact_id(str(node))
+
+    for node in concepts:
+        if Literal(True) in graph.objects(node, OWL.deprecated):
+            report.skip("obsolete", str(node))
+            continue
+        preferred = _labels(graph, node, "prefLabel")
+        if not preferred:
+            report.skip("no preferred label", str(node))
+            continue
+        more = [*_labels(graph, node, "altLabel"), *_labels(graph, node, "hiddenLabel")]
+        definitions = _literals(graph, node, SKOS.definition)
+        matches = [*graph.objects(node, SKOS.exactMatch), *graph.objects(node, SKOS.closeMatch)]
+        yield Concept(
+            id_of(node),
+            preferred[0].text,
+            preferred[0].lang,
+            aliases=(*preferred[1:], *more),
+            types=tuple(sorted(compact_id(str(x)) for x in graph.objects(node, SKOS.inScheme))),
+            definition=definitions[0].text if definitions else "",
+            parents=tuple(sorted(map(id_of, graph.objects(node, SKOS.broader)))),
+            xrefs=tuple(sorted(compact_id(str(match)) for match in matches)),
+        )
+
+
+def _parse(path: Path) -> "Graph":
+    try:
+        from rdflib import Graph
+        from rdflib.exceptions import ParserError
+        from rdflib.plugins.parsers.notation3 import BadSyntax
+        from rdflib.plugins.parsers.ntriples import ParseError
+    except ImportError:
+        raise BioclinError(
+            f"{path}: to read SKOS, rdflib is needed: pip install 'spacy-bioclin[skos]'"
+        ) from None
+    syntax = SYNTAXES.get(suffix(path), "turtle")
+    graph = Graph()
+    with open_bytes(path) as file:
+        try:
+            return graph.parse(file=cast(BinaryIO, file), format=syntax, publicID="urn:bioclin:")
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise BioclinError(f"{path}: cannot be read on ({error}); it may be cut off") from None
+        # A syntax error's own message quotes pages of the file.
+        except BadSyntax as error:
+            where = f", line {error.lines + 1}"
+        except SAXException as error:
+            where = f", line {getattr(error, 'getLineNumber', lambda: '?')()}"
+        except (ParserError, ParseError, ValueError):
+            where = ""
+    raise BioclinError(f"{path}{where}: cannot be read as RDF ({syntax}); is the suffix right?")
+
+
+def _labels(graph: "Graph", node: "Node", kind: str) -> list[Alias]:
+    """Labels of a kind ("prefLabel"), those of SKOS-XL too, English first, then by language."""
+    from rdflib import SKOS, Namespace
+
+    xl = Namespace("http://www.w3.org/2008/05/skos-xl#")
+    found = _literals(graph, node, SKOS[kind])
+    for label in graph.objects(node, xl[kind]):
+        found += _literals(graph, label, xl.literalForm)
+    return sorted(set(found), key=_order)
+
+
+def _literals(graph: "Graph", node: "Node", predicate: "Node") -> list[Alias]:
+    from rdflib import Literal
+
+    values = (value for value in graph.objects(node, predicate) if isinstance(value, Literal))
+    found = (Alias(clean(str(value)), language_code(value.language or "")) for value in values)
+    return sorted((alias for alias in found if alias.text), key=_order)
+
+
+def _order(alias: Alias) -> tuple[bool, str, str]:
+    return alias.lang != "en", alias.lang, alias.text

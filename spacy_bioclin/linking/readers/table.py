@@ -1,0 +1,212 @@
+"""Tables (TSV, CSV, semicolons) with a column for the id and one for the name: ICD, ICD-O, and
+whatever a hospital exports."""
+
+import csv
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+from ...errors import BioclinError
+from ..concepts import Alias, Concept, SkipReport
+from .lines import read_lines
+from .values import clean, compact_id, language_code
+
+Columns = Mapping[str, str | Sequence[str]]
+
+DELIMITERS = ("\t", ";", ",", "|")
+# What a column is, by its header without accents, blanks, "_" and "-", the best first. A column is
+# used once: "description" is the name where no better header is there, and else the definition.
+HEADERS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "code", "codigo", "conceptid", "cui", "identifier", "identificador", "curie"),
+    "name": (
+        *("name", "label", "preferredname", "preferredterm", "preflabel", "canonicalname"),
+        *("descriptorcompleto", "descriptor", "nombre", "etiqueta", "terminopreferido"),
+        *("longdescription", "title", "titulo", "literal", "term", "termino"),
+        *("description", "descripcion"),
+    ),
+    "lang": ("lang", "language", "idioma", "lengua"),
+    "type": (
+        *("type", "types", "typeids", "tui", "semantictype", "semantictypes", "tipo", "tipos"),
+        *("tiposemantico", "category", "categoria"),
+    ),
+    "definition": ("definition", "definicion", "description", "descripcion"),
+    "parent": ("parent", "parents", "parentid", "parentids", "padre", "padres", "codigopadre"),
+    "xref": ("xref", "xrefs", "crossreferences", "referencias"),
+}
+# Every column that is called one of these holds aliases.
+ALIAS_HEADERS = {
+    *("alias", "aliases", "synonym", "synonyms", "sinonimo", "sinonimos", "altlabel", "layperson"),
+    *("descriptorcorto", "descriptorabreviado", "shortdescription", "abbreviation", "abreviatura"),
+}
+
+
+def read_table(
+    path: Path, report: SkipReport, *, columns: Columns | None = None
+) -> Iterator[Concept]:
+    """Read a table, one record a row; several rows may speak of one id.
+
+    A cell of names, types, parents or references may hold several values with "|" between them: of
+    names the first is the preferred one. The delimiter is read off the first line.
+
+    path (Path): The file, compressed or not.
+    report (SkipReport): Counts rows without id, with nothing but an id, with more cells than the
+        first line, and with a line break in an id or a name.
+    columns (Columns | None): "id", "name", "alias", "lang", "type", "definition", "parent", "xref"
+        -> header of the column or columns that hold it, or their numbers from 1 in a table without
+        a header line; nothing else is read. None recognises the usual headers, see `HEADERS`.
+    YIELDS (Concept): One for each row.
+    RAISES (BioclinError): The file cannot be read, has one column only, lacks a column that is
+        asked for, or has none for the id or for names; a quote is never closed.
+    """
+    rows = read_rows(path, report)
+    number, header = next(rows)
+    where = f"{path}, line {number}"
+    found = find_columns(header, columns, where) if columns else recognise_columns(header, where)
+    if columns and has_numbers(columns):
+        rows = chain([(number, header)], rows)
+    for number, cells in rows:
+        place = f"{path}, line {number}"
+        if any(cells[len(header) :]):
+            report.skip("more cells than the first line", place)
+            continue
+        cells += [""] * (len(header) - len(cells))
+        if any("\n" in cells[i] for key in ("id", "name", "alias") for i in found.get(key, ())):
+            report.skip("line break in an id or a name: is a quote never closed?", place)
+            continue
+        concept = _to_concept(cells, found)
+        if not concept.id:
+            report.skip("no id", place)
+        elif concept == Concept(concept.id):
+            report.skip("no name", place)
+        else:
+            yield concept
+
+
+def read_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list[str]]]:
+    """Read the rows of a table, the first line among them; cells may be quoted as in CSV.
+
+    path (Path): The file, compressed or not.
+    report (SkipReport): Counts what `read_lines` leaves out.
+    YIELDS (tuple[int, list[str]]): Number of the row's last line, and its cells; no empty rows.
+    RAISES (BioclinError): The file cannot be read or is empty, its first line holds one cell only,
+        or a quote is never closed.
+    """
+    number = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal number
+        for at, line in read_lines(path, report):
+            number = at
+            if line.strip():
+                yield line + "\n"
+
+    text = lines()
+    first = next(text, "")
+    if not first:
+        raise BioclinError(f"{path}: no line in it")
+    counts = {delimiter: first.count(delimiter) for delimiter in DELIMITERS}
+    # No name holds a tab, but names do hold commas.
+    delimiter = "\t" if counts["\t"] else max(DELIMITERS, key=counts.__getitem__)
+    if not counts[delimiter]:
+        raise BioclinError(
+            f"{path}, line {number}: one column only; a table needs columns that a tab, a "
+            "semicolon, a comma or | separates, and the first line names them"
+        )
+    try:
+        for cells in csv.reader(chain([first], text), delimiter=delimiter):
+            cells = [cell.strip() for cell in cells]
+            if any(cells):
+                yield number, cells
+    except csv.Error as error:
+        raise BioclinError(
+            f"{path}, line {number}: {error}; a quote before it may never be closed"
+        ) from None
+
+
+def has_numbers(columns: Columns) -> bool:
+    """RETURNS (bool): Whether columns are given by number: the table has no header line."""
+    return all(wanted.isdecimal() for value in columns.values() for wanted in _as_list(value))
+
+
+def find_columns(header: Sequence[str], columns: Columns, where: str) -> dict[str, list[int]]:
+    """Find the columns that are asked for.
+
+    header (Sequence[str]): Cells of the first line.
+    columns (Columns): As `read_table` takes them.
+    where (str): File and line, for messages.
+    RETURNS (dict[str, list[int]]): Key -> indices of its columns.
+    RAISES (BioclinError): A key or a column is not there, or none is named for the id.
+    """
+    keys = (*HEADERS, "alias")
+    if unknown := sorted(set(columns) - set(keys)):
+        raise BioclinError(f"columns: no key {unknown[0]!r}; there are {', '.join(keys)}")
+    if "id" not in columns or len(columns) < 2:
+        raise BioclinError("columns must name that of the id and another, such as the name's")
+    names = [str(n) for n in range(1, len(header) + 1)] if has_numbers(columns) else list(header)
+    found = {}
+    for key, value in columns.items():
+        wanted = _as_list(value)
+        if missing := [name for name in wanted if name not in names]:
+            there = ", ".join(map(repr, names))
+            raise BioclinError(f"{where}: no column {missing[0]!r} ({key}); there are {there}")
+        found[key] = [names.index(name) for name in wanted]
+    return found
+
+
+def recognise_columns(header: Sequence[str], where: str) -> dict[str, list[int]]:
+    """Recognise the usual headers in Spanish and English.
+
+    header (Sequence[str]): Cells of the first line.
+    where (str): File and line, for messages.
+    RETURNS (dict[str, list[int]]): Key -> indices of its columns.
+    RAISES (BioclinError): No column is recognised for the id, or none for names.
+    """
+    names = list(map(_normal, header))
+    found = {"alias": [i for i, name in enumerate(names) if name in ALIAS_HEADERS]}
+    taken = set(found["alias"])
+    for key, usual in HEADERS.items():
+        for index in (names.index(name) for name in usual if name in names):
+            if index not in taken:
+                found[key] = [index]
+                taken.add(index)
+                break
+    if "id" in found and ("name" in found or found["alias"]):
+        return found
+    raise BioclinError(
+        f"{where}: no column is recognised as the {'name' if 'id' in found else 'id'}; there are "
+        f"{', '.join(map(repr, header))}. Say which is which with columns, such as id=codigo and "
+        "name=descriptor, or by number in a table without a header line; or the delimiter is not "
+        "a tab, semicolon, comma or |"
+    )
+
+
+def _normal(header: str) -> str:
+    letters = unicodedata.normalize("NFKD", header).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())
+
+
+def _as_list(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _to_concept(cells: Sequence[str], found: Mapping[str, Sequence[int]]) -> Concept:
+    def values(key: str) -> list[str]:
+        parts = (part for i in found.get(key, ()) for part in cells[i].split("|"))
+        return [clean(part) for part in parts if part.strip()]
+
+    def whole(key: str) -> str:
+        return next((cells[i] for i in found.get(key, ()) if cells[i]), "")
+
+    lang = language_code(whole("lang"))
+    names = values("name")
+    return Concept(
+        compact_id(whole("id")),
+        names[0] if names else "",
+        lang if names else "",
+        aliases=tuple(Alias(name, lang) for name in (*names[1:], *values("alias"))),
+        types=tuple(values("type")),
+        definition=clean(whole("definition")),
+        parents=tuple(map(compact_id, values("parent"))),
+        xrefs=tuple(values("xref")),
+    )
