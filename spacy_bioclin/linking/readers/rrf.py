@@ -58,6 +58,10 @@ class Release(NamedTuple):
         paths = (self.folder / f"{name}{end}" for end in ("", *OPENERS))
         return next((path for path in paths if path.is_file()), None)
 
+    def reads(self, sab: str) -> bool:
+        """RETURNS (bool): Whether this source vocabulary is to be read."""
+        return not self.vocabularies or sab in self.vocabularies
+
     def rows(self, kind: str, columns: str, report: SkipReport) -> Iterator[tuple[int, list[str]]]:
         """YIELDS (tuple[int, list[str]]): Rows of the file of this kind; none, and a line in the
         report, where there is no such file."""
@@ -158,7 +162,7 @@ def _names(
             languages.setdefault(sab, lat)
             if wanted is not None and cui not in wanted:
                 reason = "name of a concept of another type"
-            elif release.vocabularies and sab not in release.vocabularies:
+            elif not release.reads(sab):
                 reason = "name of another vocabulary"
             elif suppress in SUPPRESSED:
                 reason = SUPPRESSED[suppress]
@@ -206,7 +210,7 @@ def _definitions(
         definitions = [
             (languages.get(sab) != "ENG", text)
             for _, (_, sab, text, suppress) in group
-            if suppress == "N" and (not release.vocabularies or sab in release.vocabularies)
+            if suppress not in SUPPRESSED and release.reads(sab)
         ]
         if cui in kept and definitions:
             yield Concept(cui, definition=min(definitions, key=lambda found: found[0])[1])
@@ -224,7 +228,7 @@ def _parents(release: Release, report: SkipReport, kept: set[str]) -> Iterator[C
         for number, (_, relation, parent, attribute, sab, suppress) in group:
             if relation != "PAR" and attribute != "inverse_isa":
                 continue
-            if suppress != "N" or (release.vocabularies and sab not in release.vocabularies):
+            if suppress in SUPPRESSED or not release.reads(sab):
                 report.skip("parent suppressed or of another vocabulary", f"{path}, line {number}")
             elif parent not in kept:
                 report.skip("parent that was not kept", f"{path}, line {number}")
