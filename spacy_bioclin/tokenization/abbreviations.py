@@ -29,10 +29,10 @@ _STOP = re.compile(r"[;:?!]\s|\.\s+(?=[A-ZÁÉÍÓÚÑ¿¡])|\n\s*\n|\n\s*[-•*
 _TOKEN = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[()\[\]]|(?:[^\W_]|[\u0300-\u036f])+")
 _LEAD_IN = re.compile(r"(?:del|en) ingl[eé]s,? |from |for ")
 _LINKS = frozenset(
-    "a al ante con de del e el en la las lo los o para por sin su un una y"
-    " an and as at by for from in of on or per the to with".split()
+    """a al ante con de del e el en la las lo los o para por sin su un una y
+    an and as at by for from in of on or per the to with""".split()  # noqa: SIM905
 )
-_TIGHT_LINKS = frozenset("de del el la las los of por the".split())
+_TIGHT_LINKS = frozenset(["de", "del", "el", "la", "las", "los", "of", "por", "the"])
 # One letter for another, so that offsets stay: "IFN-α" is "interferón alfa", "TKI" is "quinasa".
 _ALIKE = dict(zip("αβγδεκλμτωq", "abgdeklmtok", strict=True))
 
@@ -286,9 +286,8 @@ def _by_letters(letters: str, words: list[_Word], whole: bool) -> int | None:
                 break
             left -= 1
         starts = left == 1 and text[0] == letters[0] and (position > 0 or before == 1)
-        if starts and text not in _LINKS:
-            if not whole or index == 0:
-                return index
+        if starts and text not in _LINKS and (not whole or index == 0):
+            return index
         if left == before:
             idle += text not in _LINKS
             if idle > 1 or index == len(words) - 1:
