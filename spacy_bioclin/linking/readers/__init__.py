@@ -9,10 +9,13 @@ from ..concepts import Alias, Concept, SkipReport
 from .babelon import layout_of, read_babelon
 from .jsonl import read_jsonl
 from .lines import read_lines, suffix
+from .mesh import RECORDS, TABLES, read_mesh_tsv, read_mesh_xml
 from .names import read_names
 from .obo import read_obo
+from .rf2 import read_rf2
+from .rrf import find_release, read_rrf
 from .skos import SYNTAXES, read_skos
-from .table import Columns, read_rows, read_table, recognise_columns
+from .table import Columns, read_quoted_rows, read_table, recognise_columns
 
 # Name -> reader of a file or, for releases, of a folder.
 FORMATS: dict[str, Callable[[Path, SkipReport], Iterator[Concept]]] = {
@@ -22,6 +25,10 @@ FORMATS: dict[str, Callable[[Path, SkipReport], Iterator[Concept]]] = {
     "jsonl": read_jsonl,
     "names": read_names,
     "table": read_table,
+    "rrf": read_rrf,
+    "rf2": read_rf2,
+    "mesh-xml": read_mesh_xml,
+    "mesh-tsv": read_mesh_tsv,
 }
 # Here each concept stands once, so that an id that comes again is worth a word.
 ONE_RECORD = ("obo", "jsonl", "names")
@@ -85,17 +92,30 @@ def detect_format(source: Path) -> str:
     """
     if not source.exists():
         raise BioclinError(f"{source}: no such file or folder")
-    found = SUFFIXES.get(suffix(source)) if source.is_file() else None
-    found = found or (_by_content(source) if source.is_file() else None)
+    if source.is_dir():
+        found = _of_folder(source)
+    else:
+        found = SUFFIXES.get(suffix(source)) or _of_content(source)
     if found:
         return found
     raise BioclinError(
-        f"{source}: not recognised as a terminology; name its format ({', '.join(FORMATS)}) or, "
-        "for a table, say which columns hold the id and the name"
+        f"{source}: not recognised as a terminology; name its format ({', '.join(FORMATS)}), for a "
+        "table say which columns hold the id and the name, or by number in a table without a "
+        "header line; of UMLS, RxNorm and SNOMED CT give the folder of the release"
     )
 
 
-def _by_content(path: Path) -> str | None:
+def _of_folder(folder: Path) -> str | None:
+    if next(folder.rglob("sct2_Concept_*Snapshot*"), None):
+        return "rf2"
+    try:
+        find_release(folder)
+    except BioclinError:
+        return None
+    return "rrf"
+
+
+def _of_content(path: Path) -> str | None:
     lines = [line for _, line in islice(read_lines(path, SkipReport()), N_LINES) if line.strip()]
     if not lines:
         return None
@@ -104,11 +124,19 @@ def _by_content(path: Path) -> str | None:
     if lines[0].startswith("{"):
         return "jsonl"
     if lines[0].startswith("<"):
-        return "skos" if any("<rdf:RDF" in line for line in lines) else None
-    if all("||" in line for line in lines):
+        marks = dict.fromkeys((f"<{root}" for root in RECORDS), "mesh-xml") | {"<rdf:RDF": "skos"}
+        return next((name for mark, name in marks.items() if mark in " ".join(lines)), None)
+    # The rows of RRF hold "||" too, but end in "|".
+    if all("||" in line and not line.endswith("|") for line in lines):
         return "names"
+    return _of_header(path)
+
+
+def _of_header(path: Path) -> str | None:
     try:
-        _, header = next(read_rows(path, SkipReport()))
+        _, header = next(read_quoted_rows(path, SkipReport()))
+        if any(set(columns) <= set(header) for columns in TABLES):
+            return "mesh-tsv"
         if layout_of(header):
             return "babelon"
         return "table" if recognise_columns(header, str(path)) else None

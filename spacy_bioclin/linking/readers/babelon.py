@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import BioclinError
 from ..concepts import Alias, Concept, SkipReport
-from .table import read_rows
+from .table import read_quoted_rows
 from .values import clean, compact_id, language_code
 
 BABELON = (
@@ -33,7 +33,7 @@ def read_babelon(path: Path, report: SkipReport) -> Iterator[Concept]:
         translation an alias.
     RAISES (BioclinError): The file cannot be read, or lacks a column.
     """
-    rows = read_rows(path, report)
+    rows = read_quoted_rows(path, report)
     number, header = next(rows)
     layout = layout_of(header)
     if not layout:

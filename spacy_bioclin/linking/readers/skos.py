@@ -5,6 +5,7 @@ Vocabulary: https://www.w3.org/TR/skos-reference/ and, for labels that are resou
 """
 
 import lzma
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,8 +90,8 @@ def _parse(path: Path) -> "Graph":
     graph = Graph()
     with open_bytes(path) as file:
         try:
-            return graph.parse(file=cast(BinaryIO, file), format=syntax, publicID="urn:bioclin:")
-        except (OSError, EOFError, lzma.LZMAError) as error:
+            return graph.parse(cast(BinaryIO, file), format=syntax, publicID="urn:bioclin:")
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             raise BioclinError(f"{path}: cannot be read on ({error}); it may be cut off") from None
         # A syntax error's own message quotes pages of the file.
         except BadSyntax as error:

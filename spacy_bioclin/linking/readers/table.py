@@ -59,7 +59,7 @@ def read_table(
     RAISES (BioclinError): The file cannot be read, has one column only, lacks a column that is
         asked for, or has none for the id or for names; a quote is never closed.
     """
-    rows = read_rows(path, report)
+    rows = read_quoted_rows(path, report)
     number, header = next(rows)
     where = f"{path}, line {number}"
     found = find_columns(header, columns, where) if columns else recognise_columns(header, where)
@@ -83,7 +83,7 @@ def read_table(
             yield concept
 
 
-def read_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list[str]]]:
+def read_quoted_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list[str]]]:
     """Read the rows of a table, the first line among them; cells may be quoted as in CSV.
 
     path (Path): The file, compressed or not.

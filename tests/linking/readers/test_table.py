@@ -1,0 +1,103 @@
+"""Tables: delimiters, recognised and named columns, cells with several values, broken rows."""
+
+from pathlib import Path
+
+import pytest
+
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.readers.table import Columns, read_table
+
+
+def read(
+    tmp_path: Path, text: str, columns: Columns | None = None
+) -> tuple[list[Concept], SkipReport]:
+    path = tmp_path / "t.tsv"
+    path.write_text(text, "utf-8", newline="")
+    report = SkipReport()
+    return list(read_table(path, report, columns=columns)), report
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ";", ",", "|"])
+def test_delimiters_and_spanish_headers(tmp_path: Path, delimiter: str) -> None:
+    rows = [["Código", "Descriptor completo", "Descriptor corto"], ["8140/3", "Adeno ca", "Adca"]]
+    text = "".join(delimiter.join(row) + "\r\n" for row in rows)
+    concepts, report = read(tmp_path, text)
+    assert concepts == [Concept("8140/3", "Adeno ca", aliases=(Alias("Adca"),))]
+    assert not report.counts
+
+
+def test_a_tab_wins_over_commas_in_the_first_line(tmp_path: Path) -> None:
+    concepts, _ = read(tmp_path, "C1\ta, b, c, d\n", {"id": "1", "name": "2"})
+    assert concepts == [Concept("C1", "a, b, c, d")]
+
+
+def test_every_key_and_several_values_a_cell(tmp_path: Path) -> None:
+    concepts, _ = read(
+        tmp_path,
+        "cui,name,synonyms,language,type_ids,description,parent_ids,xrefs\n"
+        'C1,"pain, acute| ache",hurt| sore ,es-ES,T1|T2,"a  long\n\nstory",C0|C9,A:1|B:2\n',
+    )
+    assert concepts == [
+        Concept(
+            "C1",
+            "pain, acute",
+            "es",
+            aliases=(Alias("ache", "es"), Alias("hurt", "es"), Alias("sore", "es")),
+            types=("T1", "T2"),
+            definition="a long story",
+            parents=("C0", "C9"),
+            xrefs=("A:1", "B:2"),
+        )
+    ]
+
+
+def test_a_description_is_the_name_where_no_other_is(tmp_path: Path) -> None:
+    assert read(tmp_path, "code\tdescription\nA\tpain\n")[0] == [Concept("A", "pain")]
+
+
+def test_columns_by_header_are_the_only_ones_read(tmp_path: Path) -> None:
+    text = "id\tname\tlabel\n<http://purl.obolibrary.org/obo/HP_0000001>\tno\tyes\n"
+    concepts, _ = read(tmp_path, text, {"id": "id", "alias": ["label"]})
+    assert concepts == [Concept("HP:0000001", aliases=(Alias("yes"),))]
+
+
+def test_columns_by_number_read_the_first_line_too(tmp_path: Path) -> None:
+    concepts, report = read(tmp_path, "A\tx\ty\nB\n", {"id": "1", "name": "2", "alias": ["3"]})
+    assert concepts == [Concept("A", "x", aliases=(Alias("y"),))]
+    assert report.places == {"no name": [f"{tmp_path / 't.tsv'}, line 2"]}
+
+
+def test_broken_rows_are_counted(tmp_path: Path) -> None:
+    concepts, report = read(
+        tmp_path,
+        'id\tname\n\tno id\nA\t\nB\tb\tmore\n\nC\t"open\nD\td\nE\te"\nF\tf\t\t\n',
+    )
+    assert concepts == [Concept("F", "f")]
+    assert report.counts == {
+        "no id": 1,
+        "no name": 1,
+        "more cells than the first line": 1,
+        "line break in an id or a name: is a quote never closed?": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("", None, "no line in it"),
+        ("id^name\nA^a\n", None, "line 1: one column only"),
+        ("id\tfoo\nA\ta\n", None, "no column is recognised as the name; there are 'id', 'foo'"),
+        ("foo\tname\nA\ta\n", None, "no column is recognised as the id"),
+        ("id\tfoo\nA\ta\n", {"id": "id", "name": "bar"}, r"no column 'bar' \(name\)"),
+        ("A\ta\n", {"id": "1", "name": "3"}, r"no column '3' \(name\); there are '1', '2'"),
+        ("id\tfoo\n", {"id": "id", "nom": "foo"}, "no key 'nom'; there are id, name"),
+        ("id\tfoo\n", {"name": "foo"}, "must name that of the id"),
+        ("id\tname\nA\t" + '"open\n' + "x\n" * 100_000, None, "a quote before it may never be"),
+    ],
+)
+def test_wrong_tables_are_errors(
+    tmp_path: Path, text: str, columns: Columns | None, message: str
+) -> None:
+    with pytest.raises(BioclinError, match=message):
+        read(tmp_path, text, columns)
