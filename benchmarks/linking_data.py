@@ -33,14 +33,14 @@ class Corpus(NamedTuple):
     """A corpus and the terminology of its ids.
 
     format (str): One of `corpora.formats.FORMATS`.
-    splits (dict[str, tuple[str, ...]]): Split -> files or folders within the shared data.
+    splits (Mapping[str, tuple[str, ...]]): Split -> files or folders within the shared data.
     labels (tuple[str, ...]): Of the mentions that count; () for all.
     terminology (str): One of `TERMINOLOGIES`.
     lang (str): Language of the texts.
     """
 
     format: str
-    splits: dict[str, tuple[str, ...]]
+    splits: Mapping[str, tuple[str, ...]]
     labels: tuple[str, ...]
     terminology: str
     lang: str
