@@ -134,7 +134,7 @@ def _of_content(path: Path) -> str | None:
 
 def _of_header(path: Path) -> str | None:
     try:
-        _, header = next(read_quoted_rows(path, SkipReport()))
+        _, header = next(read_quoted_rows(path, SkipReport()), (1, []))
         if any(set(columns) <= set(header) for columns in TABLES):
             return "mesh-tsv"
         if layout_of(header):

@@ -34,7 +34,7 @@ def read_babelon(path: Path, report: SkipReport) -> Iterator[Concept]:
     RAISES (BioclinError): The file cannot be read, or lacks a column.
     """
     rows = read_quoted_rows(path, report)
-    number, header = next(rows)
+    number, header = next(rows, (1, []))
     layout = layout_of(header)
     if not layout:
         raise BioclinError(

@@ -26,11 +26,11 @@ SYNTAXES = {".ttl": "turtle", ".n3": "turtle", ".nt": "nt", ".rdf": "xml", ".xml
 
 
 def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
-    """Read the concepts of a SKOS vocabulary. The whole graph is held in memory, about 1 kB a
+    """Read the concepts of a SKOS vocabulary. The whole graph is held in memory, about 2 kB a
     triple.
 
-    The id is the notation where a concept has one that no other has, and else the address; the type
-    is the notation or address of its scheme. With preferred labels in several languages the English
+    The id is the notation where a concept has one that no other has, and else the address; the
+    types are the addresses of its schemes. With preferred labels in several languages the English
     one is the name, and the others are the first aliases.
 
     path (Path): The file, compressed or not.
@@ -63,6 +63,7 @@ def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
             continue
         more = [*_labels(graph, node, "altLabel"), *_labels(graph, node, "hiddenLabel")]
         definitions = _literals(graph, node, SKOS.definition)
+        broader = {*graph.objects(node, SKOS.broader), *graph.subjects(SKOS.narrower, node)}
         matches = [*graph.objects(node, SKOS.exactMatch), *graph.objects(node, SKOS.closeMatch)]
         yield Concept(
             id_of(node),
@@ -71,7 +72,7 @@ def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
             aliases=(*preferred[1:], *more),
             types=tuple(sorted(compact_id(str(x)) for x in graph.objects(node, SKOS.inScheme))),
             definition=definitions[0].text if definitions else "",
-            parents=tuple(sorted(map(id_of, graph.objects(node, SKOS.broader)))),
+            parents=tuple(sorted(map(id_of, broader))),
             xrefs=tuple(sorted(compact_id(str(match)) for match in matches)),
         )
 
@@ -98,7 +99,7 @@ def _parse(path: Path) -> "Graph":
             where = f", line {error.lines + 1}"
         except SAXException as error:
             where = f", line {getattr(error, 'getLineNumber', lambda: '?')()}"
-        except (ParserError, ParseError, ValueError):
+        except (ParserError, ParseError, ValueError, RecursionError):
             where = ""
     raise BioclinError(f"{path}{where}: cannot be read as RDF ({syntax}); is the suffix right?")
 

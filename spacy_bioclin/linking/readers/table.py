@@ -14,6 +14,7 @@ from .values import clean, compact_id, language_code
 
 Columns = Mapping[str, str | Sequence[str]]
 
+UNCLOSED = "line within a quote: is it never closed?"
 DELIMITERS = ("\t", ";", ",", "|")
 # What a column is, by its header without accents, blanks, "_" and "-", the best first. A column is
 # used once: "description" is the name where no better header is there, and else the definition.
@@ -51,7 +52,7 @@ def read_table(
 
     path (Path): The file, compressed or not.
     report (SkipReport): Counts rows without id, with nothing but an id, with more cells than the
-        first line, and with a line break in an id or a name.
+        first line, and lines that a quote makes part of an id or a name.
     columns (Columns | None): "id", "name", "alias", "lang", "type", "definition", "parent", "xref"
         -> header of the column or columns that hold it, or their numbers from 1 in a table without
         a header line; nothing else is read. None recognises the usual headers, see `HEADERS`.
@@ -60,19 +61,20 @@ def read_table(
         asked for, or has none for the id or for names; a quote is never closed.
     """
     rows = read_quoted_rows(path, report)
-    number, header = next(rows)
+    number, header = next(rows, (1, []))
     where = f"{path}, line {number}"
     found = find_columns(header, columns, where) if columns else recognise_columns(header, where)
     if columns and has_numbers(columns):
         rows = chain([(number, header)], rows)
+    of_one_line = [i for key in ("id", "name", "alias") for i in found.get(key, ())]
     for number, cells in rows:
         place = f"{path}, line {number}"
         if any(cells[len(header) :]):
             report.skip("more cells than the first line", place)
             continue
         cells += [""] * (len(header) - len(cells))
-        if any("\n" in cells[i] for key in ("id", "name", "alias") for i in found.get(key, ())):
-            report.skip("line break in an id or a name: is a quote never closed?", place)
+        if any("\n" in cells[i] for i in of_one_line):
+            report.skip(UNCLOSED, place, "".join(cells).count("\n") + 1)
             continue
         concept = _to_concept(cells, found)
         if not concept.id:
@@ -87,7 +89,8 @@ def read_quoted_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list
     """Read the rows of a table, the first line among them; cells may be quoted as in CSV.
 
     path (Path): The file, compressed or not.
-    report (SkipReport): Counts what `read_lines` leaves out.
+    report (SkipReport): Counts what `read_lines` leaves out, and lines that a quote makes part
+        of one cell together with a tab.
     YIELDS (tuple[int, list[str]]): Number of the row's last line, and its cells; no empty rows.
     RAISES (BioclinError): The file cannot be read or is empty, its first line holds one cell only,
         or a quote is never closed.
@@ -116,7 +119,10 @@ def read_quoted_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list
     try:
         for cells in csv.reader(chain([first], text), delimiter=delimiter):
             cells = [cell.strip() for cell in cells]
-            if any(cells):
+            if delimiter == "\t" and any("\t" in cell and "\n" in cell for cell in cells):
+                n_lines = sum(cell.count("\n") for cell in cells) + 1
+                report.skip(UNCLOSED, f"{path}, line {number}", n_lines)
+            elif any(cells):
                 yield number, cells
     except csv.Error as error:
         raise BioclinError(

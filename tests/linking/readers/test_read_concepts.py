@@ -130,3 +130,12 @@ def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(lzma.compress(text.encode())[:-2000])
     with pytest.raises(BioclinError, match="the file may be cut off"):
         read(path)
+
+
+def test_a_line_without_end_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy_bioclin.linking.readers.lines.MAX_LINE_BYTES", 100)
+    path = tmp_path / "x.tsv"
+    path.write_text("id\tname\nA\t" + "a" * 1000 + "\nB\tb\n")
+    concepts, report = read(path)
+    assert concepts == [Concept("B", "b")]
+    assert report.places == {"line over 100 bytes": [f"{path}, line 2"]}

@@ -33,7 +33,7 @@ NUMBERS = {"id": "1", "name": "2", "alias": "3"}
         ("mesh/mesh_disease_scr.tsv", "mesh-tsv", None, 6483, 0, 0),
         ("cantemist/terminology/icdo3_morphology_es_6chars.tsv", "table", None, 1522, 1522, 0),
         ("cantemist/terminology/icdo3_morphology_es_7chars.tsv", "table", None, 4205, 4205, 0),
-        ("cantemist/terminology/icdo3_morphology_en.txt", "table", None, 2270, 0, 1),
+        ("cantemist/terminology/icdo3_morphology_en.txt", "table", None, 2270, 0, 2),
         ("cantemist/terminology/valid-codes.tsv", "table", NUMBERS, 4205, 4205, 53857),
     ],
 )

@@ -23,8 +23,8 @@ TURTLE = """
   skos:exactMatch <http://purl.obolibrary.org/obo/HP_0012531> .
 :2 a skos:Concept ; skos:notation "C2" ; xl:prefLabel :label ; skos:broader :1 .
 :label xl:literalForm "dolor  de rodilla"@es .
-:3 a skos:Concept ; skos:notation "C3" ; skos:prefLabel "x" .
-:4 a skos:Concept ; skos:notation "C3" ; skos:prefLabel "y" ; skos:broader :3 .
+:3 a skos:Concept ; skos:notation "C3" ; skos:prefLabel "x" ; skos:narrower :4 .
+:4 a skos:Concept ; skos:notation "C3" ; skos:prefLabel "y" ; skos:broader :1 .
 :5 a skos:Concept ; skos:prefLabel "z" ; owl:deprecated true .
 :6 a skos:Concept ; skos:altLabel "z" .
 """
@@ -52,7 +52,7 @@ def test_labels_notations_and_matches(tmp_path: Path) -> None:
         ),
         Concept("C2", "dolor de rodilla", "es", parents=("C1",)),
         Concept("http://x.y/3", "x"),  # its notation is that of another concept too
-        Concept("http://x.y/4", "y", parents=("http://x.y/3",)),
+        Concept("http://x.y/4", "y", parents=("C1", "http://x.y/3")),
     ]
     assert report.places == {
         "obsolete": ["http://x.y/5"],
@@ -76,6 +76,7 @@ def test_rdf_xml_and_compression(tmp_path: Path) -> None:
         ("x.ttl", TURTLE + ":7 a secret secret .", "line 17: cannot be read as RDF"),
         ("x.rdf", "<rdf><secret></rdf>", "line 1: cannot be read as RDF"),
         ("x.nt", "<a> secret", "cannot be read as RDF"),
+        ("x.ttl", "[ <urn:x> " * 10_000, "cannot be read as RDF"),
         ("x.ttl", "<http://x.y/1> a <http://x.y/2> .", "no skos:Concept"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
-from spacy_bioclin.linking.readers.table import Columns, read_table
+from spacy_bioclin.linking.readers.table import UNCLOSED, Columns, read_table
 
 
 def read(
@@ -78,14 +78,26 @@ def test_broken_rows_are_counted(tmp_path: Path) -> None:
         "no id": 1,
         "no name": 1,
         "more cells than the first line": 1,
-        "line break in an id or a name: is a quote never closed?": 1,
+        UNCLOSED: 3,
     }
+
+
+def test_lines_within_a_quote_of_any_column_are_counted(tmp_path: Path) -> None:
+    text = 'id\tname\tdefinition\nA\ta\t"open\nB\tb\tx\nC\tc\t"x"\nD\td\t"one\ntwo"\n'
+    concepts, report = read(tmp_path, text)
+    assert concepts == [Concept("D", "d", definition="one two")]
+    assert report.counts == {UNCLOSED: 3}
+    concepts, report = read(tmp_path, 'id,name\nA,"open\nB,b\nC,c\n')
+    assert not concepts
+    assert report.counts[UNCLOSED] >= 3
 
 
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
         ("", None, "no line in it"),
+        (",,\n", None, "no column is recognised as the id"),
+        ('"id\tname\nA\ta\n', None, "no column is recognised as the id"),
         ("id^name\nA^a\n", None, "line 1: one column only"),
         ("id\tfoo\nA\ta\n", None, "no column is recognised as the name; there are 'id', 'foo'"),
         ("foo\tname\nA\ta\n", None, "no column is recognised as the id"),
