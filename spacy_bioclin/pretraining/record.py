@@ -65,11 +65,16 @@ def measured(history: list[dict[str, float]], limit: float) -> dict[str, Any]:
     }
 
 
-def write_record(record: Mapping[str, Any], path: Path) -> None:
-    """Write the record, and the curves of perplexity in it as a picture beside it."""
+def write_json(record: Mapping[str, Any], path: Path) -> None:
+    """Write a record whole or not at all."""
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(record, indent=2))
     os.replace(partial, path)
+
+
+def write_record(record: Mapping[str, Any], path: Path) -> None:
+    """Write the record, and the curves of perplexity in it as a picture beside it."""
+    write_json(record, path)
     path.with_name("perplexity.svg").write_text(draw_perplexity({"": record}))
 
 

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -61,7 +62,7 @@ def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
                         pass
                     report.skip(f"line over {MAX_LINE_BYTES:,} bytes", f"{path}, line {number}")
                     continue
-            except (OSError, EOFError, lzma.LZMAError) as error:
+            except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
                 raise BioclinError(
                     f"{path}, line {number}: cannot be read on ({error}); the file may be cut off"
                 ) from None
