@@ -25,7 +25,7 @@ _SHORT = re.compile(r"[^\W_][\w.+/'’-]*(?: [\w.+/-]+)?")
 _SHORT_BEFORE = re.compile(r"[^\W_][\w.+/-]*\Z")
 _ROMAN = re.compile(r"I{2,3}[A-Ca-c]?|I?V[A-Ca-c]|VI{1,3}|I?X|XI{1,3}")
 # A long form does not go on over these.
-_STOP = re.compile(r"[;:?!]\s|\.\s+(?=[A-ZÁÉÍÓÚÑ¿¡])|\n\s*\n|\n\s*[-•*]")
+_STOP = re.compile(r"[;:?!]\s|\.\s+(?=[A-ZÁÉÍÓÚÑ¿¡]|\Z)|\n\s*\n|\n\s*[-•*]")
 _TOKEN = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[()\[\]]|(?:[^\W_]|[\u0300-\u036f])+")
 _LEAD_IN = re.compile(r"(?:del|en) ingl[eé]s,? |from |for ")
 _LINKS = frozenset(
@@ -139,13 +139,14 @@ def _long_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviati
     lead_in = _LEAD_IN.match(content)
     first = lead_in.end() if lead_in else 0
     ends = [match.start() for match in re.finditer("[,;:]", content)]
-    for last in (len(content), *reversed(ends)):
-        words = _words(content[first:last], cut=False)
-        for letters in _letters(before[0]):
-            long = _match(letters, words, whole=True)
-            if long:
-                offset = inside[0] + first
-                return Abbreviation(before.span(), (offset + long[0], offset + long[1]))
+    parts = [_words(content[first:end], cut=False) for end in (*ends, len(content)) if end > first]
+    for loose in (False, True):
+        for words in parts:
+            for letters in _letters(before[0]):
+                long = _match(letters, words, whole=True, loose=loose)
+                if long:
+                    offset = inside[0] + first
+                    return Abbreviation(before.span(), (offset + long[0], offset + long[1]))
     return None
 
 
@@ -206,12 +207,15 @@ def _words(window: str, cut: bool = True) -> list[_Word]:
     return words
 
 
-def _match(letters: str, words: list[_Word], whole: bool = False) -> tuple[int, int] | None:
+def _match(
+    letters: str, words: list[_Word], whole: bool = False, loose: bool = True
+) -> tuple[int, int] | None:
     """Find the long form of a short form at the end of some words.
 
     letters (str): The short form, folded, without signs.
     words (list[_Word]): Words that end where the long form ends.
     whole (bool): The long form has to begin with the first word, but for links.
+    loose (bool): Letters within words count, not only initials.
     RETURNS (tuple[int, int] | None): Start and end within the window of the words.
     """
     if len(letters) < MIN_SHORT or not words:
@@ -222,9 +226,8 @@ def _match(letters: str, words: list[_Word], whole: bool = False) -> tuple[int, 
     while first < len(words) - 1 and words[first].text in _LINKS:
         first += 1
     begin = _by_initials(letters, words)
-    if begin is None or (whole and begin > first):
-        begin = _by_letters(letters, words[first:], whole)
-        begin = None if begin is None else begin + first
+    if begin is None and loose:
+        begin = _by_letters(letters, words, first if whole else None)
         if begin != len(words) - 1 and not whole:
             any_order = _by_initials_of_any_order(letters, words)
             begin = begin if any_order is None else any_order
@@ -233,7 +236,7 @@ def _match(letters: str, words: list[_Word], whole: bool = False) -> tuple[int, 
     long = words[begin:]
     if any(word.text == letters for word in long) or end - long[0].start < 2 * len(letters):
         return None
-    return words[begin].start, end
+    return long[0].start, end
 
 
 def _limit(words: list[_Word], n_max: int) -> int:
@@ -272,9 +275,10 @@ def _by_initials_of_any_order(letters: str, words: list[_Word]) -> int | None:
     return index if sorted(initials) == sorted(letters) else None
 
 
-def _by_letters(letters: str, words: list[_Word], whole: bool) -> int | None:
-    """Schwartz and Hearst: letters from right to left, the first one at the start of a word. The
-    last word holds a letter, and not more than one word, links apart, holds none."""
+def _by_letters(letters: str, words: list[_Word], only: int | None) -> int | None:
+    """Schwartz and Hearst: letters from right to left, the first one at the start of a word (the
+    word `only`, if given). The last word holds a letter, and not more than one word, links apart,
+    holds none."""
     left = len(letters)
     idle = 0
     for index in range(len(words) - 1, -1, -1):
@@ -286,7 +290,7 @@ def _by_letters(letters: str, words: list[_Word], whole: bool) -> int | None:
                 break
             left -= 1
         starts = left == 1 and text[0] == letters[0] and (position > 0 or before == 1)
-        if starts and text not in _LINKS and (not whole or index == 0):
+        if starts and text not in _LINKS and only in (None, index):
             return index
         if left == before:
             idle += text not in _LINKS

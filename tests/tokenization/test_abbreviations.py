@@ -1,0 +1,118 @@
+"""Abbreviations: definitions in both orders and languages, none invented, linear time."""
+
+import time
+
+import pytest
+
+from spacy_bioclin.tokenization.abbreviations import (
+    Abbreviation,
+    expand_abbreviations,
+    find_abbreviations,
+)
+
+# text -> "short = long" for each definition
+FOUND = {
+    "Hipertensión arterial (HTA) en tratamiento.": "HTA = Hipertensión arterial",
+    "virus de la inmunodeficiencia humana (VIH)": "VIH = virus de la inmunodeficiencia humana",
+    "VIH (virus de la inmunodeficiencia humana)": "VIH = virus de la inmunodeficiencia humana",
+    "Se realiza una punción con aguja fina (PAAF).": "PAAF = punción con aguja fina",
+    "Carcinoma de mama; metástasis en mama (MM).": "MM = metástasis en mama",
+    "con un ácido úrico (AU) alto": "AU = ácido úrico",
+    "vuelve de Estados Unidos (EE. UU.) con fiebre": "EE. UU. = Estados Unidos",
+    "dolor en miembros inferiores (MMII)": "MMII = miembros inferiores",
+    "tomografía por emisión de positrones (PET)": "PET = tomografía por emisión de positrones",
+    "inhibidor tirosina quinasa (ITK)": "ITK = inhibidor tirosina quinasa",
+    "interferón alfa (IFN-α)": "IFN-α = interferón alfa",
+    "EGFR (del inglés epidermal growth factor receptor)": "EGFR = epidermal growth factor receptor",
+    "TVP (trombosis venosa profunda, sin TEP)": "TVP = trombosis venosa profunda",
+    "trombosis venosa profunda (TVP; DVT)": "TVP = trombosis venosa profunda",
+    "quimioterapia (QT) y radioterapia (RT)": "QT = quimioterapia, RT = radioterapia",
+    "patients with Parkinson's disease (PD)": "PD = Parkinson's disease",
+    "odds ratios (ORs) were": "ORs = odds ratios",
+    "acetylsalicylic acid [ASA]": "ASA = acetylsalicylic acid",
+    "hepatic (prostate-specific antigen (PSA)) was": "PSA = prostate-specific antigen",
+    "converting enzyme (CE) inhibitor (CEI)": (
+        "CE = converting enzyme, CEI = converting enzyme (CE) inhibitor"
+    ),
+    "heparin-induced\nthrombocytopenia (HIT)": "HIT = heparin-induced\nthrombocytopenia",
+    "5-fluorouracil (5-FU)": "5-FU = 5-fluorouracil",
+}
+NONE = [
+    "",
+    "RM (magnetic resonance, MR)",
+    "adenocarcinoma (T2N0M0) de colon",
+    "estadio avanzado (IV) y grado (II)",
+    "ingresa (ayer) y tose (poco)",
+    "Tumor de mama. (TM)",  # the long form ended with the sentence
+    "tumor\n\nmaligno (TM)",
+    "dosis única (5 mg/kg)",
+    "At normal [Na]o and N(G)-nitro",
+    "fracción medida (FEVI)",
+    "PET (PET)",
+    "cáncer (de mama) HTA",
+    "(HTA)",
+    ") (HTA",
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), FOUND.items())
+def test_definitions(text: str, expected: str) -> None:
+    found = [f"{text[slice(*a.short)]} = {text[slice(*a.long)]}" for a in find_abbreviations(text)]
+    assert ", ".join(found) == expected
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_no_definitions(text: str) -> None:
+    assert find_abbreviations(text) == []
+
+
+def test_offsets_count_characters_of_the_text() -> None:
+    text = "İ🙂 cafe\u0301 — hipertensión\tarterial (HTA)"
+    start = text.index("hiper")
+    short = text.index("HTA")
+    expected = [Abbreviation((short, short + 3), (start, text.index(" (HTA")))]
+    assert find_abbreviations(text) == expected
+
+
+def test_expansion_replaces_whole_words() -> None:
+    definitions = {"CDI": "carcinoma ductal infiltrante", "PD": "Parkinson disease", "I": "yodo"}
+    assert expand_abbreviations("metástasis de CDI", definitions) == (
+        "metástasis de carcinoma ductal infiltrante"
+    )
+    assert expand_abbreviations("PDs", definitions) == "Parkinson disease"
+    assert expand_abbreviations("CDIS, cdi, PDX", definitions) == "CDIS, cdi, PDX"
+    assert expand_abbreviations("PD-CDI", definitions) == (
+        "Parkinson disease-carcinoma ductal infiltrante"
+    )
+    assert expand_abbreviations("", definitions) == ""
+    assert expand_abbreviations("PD", {}) == "PD"
+
+
+def test_expansion_prefers_the_longest_and_is_not_repeated() -> None:
+    definitions = {"TC": "tomografía computarizada", "TC-TAP": "TC toracoabdominopélvica"}
+    assert expand_abbreviations("TC-TAP y TC", definitions) == (
+        "TC toracoabdominopélvica y tomografía computarizada"
+    )
+
+
+def test_a_short_form_behind_its_long_form_is_left_out() -> None:
+    definitions = {"PD": "Parkinson disease", "RT": "radioterapia"}
+    assert expand_abbreviations("parkinson disease (PD) onset", definitions) == (
+        "parkinson disease onset"
+    )
+    assert expand_abbreviations("tratamiento (RT)", definitions) == "tratamiento (radioterapia)"
+
+
+def test_short_forms_are_no_patterns() -> None:
+    assert expand_abbreviations("A.B y AxB", {"A.B": "uno", "(": "dos"}) == "uno y AxB"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["(", ")", "a", "(a", "AB (", "(AB) ", "a b (AB)", "VI (virus imp) ", "[(", "de ", "D (", "; "],
+)
+def test_any_text_takes_linear_time(piece: str) -> None:
+    text = (piece * 100_000)[:100_000] + " (ABCDEFGHIJ)"
+    began = time.process_time()
+    find_abbreviations(text)
+    assert time.process_time() - began < 3
