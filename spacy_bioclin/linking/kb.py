@@ -113,7 +113,8 @@ class KnowledgeBase:
         for name, described in meta["files"].items():
             file = path / f"{name}.npy"
             try:
-                arrays[name] = np.load(file, mmap_mode="r" if described["mapped"] else None)
+                # Copy on write: sparse_dot_topn takes no array that is read-only.
+                arrays[name] = np.load(file, mmap_mode="c" if described["mapped"] else None)
                 whole = file.stat().st_size == described["bytes"]
             except (OSError, ValueError, EOFError):
                 whole = False
@@ -179,7 +180,7 @@ class KnowledgeBase:
         loaded = srsly.msgpack_loads(data)
         check_meta(loaded["meta"], "the bytes", None)
         arrays = {
-            name: np.frombuffer(content, dtype).reshape(shape)
+            name: np.array(np.frombuffer(content, dtype)).reshape(shape)  # not read-only
             for name, (dtype, shape, content) in loaded["arrays"].items()
         }
         return cls(arrays, loaded["meta"])
