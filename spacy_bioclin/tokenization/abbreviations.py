@@ -34,7 +34,8 @@ _LINKS = frozenset(
 )
 _TIGHT_LINKS = frozenset(["de", "del", "el", "la", "las", "los", "of", "por", "the"])
 # One letter for another, so that offsets stay: "IFN-α" is "interferón alfa", "TKI" is "quinasa".
-_ALIKE = dict(zip("αβγδεκλμτωq", "abgdeklmtok", strict=True))
+_PLAIN = {code: unicodedata.normalize("NFD", chr(code))[0] for code in range(0xDF, 0x250)}
+_PLAIN |= {ord(char): plain for char, plain in zip("αβγδεκλμτωq", "abgdeklmtok", strict=True)}
 
 
 class Abbreviation(NamedTuple):
@@ -49,9 +50,7 @@ class Abbreviation(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A word of a long form. `text` is folded; offsets count from the window's start."""
-
-    start: int
+    start: int  # in the window; `text` is folded
     end: int
     text: str
 
@@ -180,15 +179,7 @@ def _fold(text: str) -> str:
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    return lower.replace("q", "k") if lower.isascii() else lower.translate(_PLAIN)
-
-
-def _plain_letters() -> dict[int, str]:
-    latin = {code: unicodedata.normalize("NFD", chr(code))[0] for code in range(0xDF, 0x250)}
-    return latin | {ord(char): plain for char, plain in _ALIKE.items()}
-
-
-_PLAIN = _plain_letters()
+    return lower.translate(_PLAIN)
 
 
 def _words(window: str, cut: bool = True) -> list[_Word]:
@@ -228,34 +219,48 @@ def _match(
     begin = _by_initials(letters, words)
     if begin is None and loose:
         begin = _by_letters(letters, words, first if whole else None)
-        if begin != len(words) - 1 and not whole:
+        if begin is None or (begin != len(words) - 1 and not whole):
             any_order = _by_initials_of_any_order(letters, words)
             begin = begin if any_order is None else any_order
     if begin is None or (whole and begin > first):
         return None
     long = words[begin:]
-    if any(word.text == letters for word in long) or end - long[0].start < 2 * len(letters):
+    # "IV (IVIG)"
+    longest = 3 * len(letters) if whole else len(letters) + 1
+    if any(word.text.startswith(letters) and len(word.text) < longest for word in long):
+        return None
+    if end - long[0].start < 2 * len(letters) or not _same_numbers(letters, long):
         return None
     return long[0].start, end
 
 
-def _limit(words: list[_Word], n_max: int) -> int:
+def _limit(words: list[_Word], n_max: int, links: frozenset[str] = _LINKS) -> int:
     """The index of the first of the last `n_max` words, links not counted."""
     index = len(words)
     while index and n_max:
         index -= 1
-        n_max -= words[index].text not in _LINKS
+        n_max -= words[index].text not in links
     return index
+
+
+def _same_numbers(letters: str, words: list[_Word]) -> bool:
+    """Whether numbers of the short form are whole numbers of the long one: "N1" is no
+    "noviembre de 2017"."""
+    wanted = "".join(filter(str.isdigit, letters))
+    numbers = ["".join(filter(str.isdigit, word.text)) for word in words] if wanted else []
+    ends = range(len(numbers) + 1)
+    return not wanted or any(wanted == "".join(numbers[i:j]) for j in ends for i in range(j))
 
 
 def _by_initials(letters: str, words: list[_Word]) -> int | None:
     """The word at which the initials of the words begin to spell the letters; links may be left
-    out."""
+    out, and k is c ("cinasa")."""
     todo = {len(letters)}  # letters that are still to be found, for every way to read the links
     for index in range(len(words) - 1, -1, -1):
         text = words[index].text
         is_link = text in _LINKS and index < len(words) - 1
-        taken = {n - 1 for n in todo if letters[n - 1] == text[0]}
+        alike = (text[0], "k") if text[0] == "c" and len(letters) > 2 else text[0]
+        taken = {n - 1 for n in todo if letters[n - 1] in alike}
         if 0 in taken and not is_link:
             return index
         todo = taken | todo if is_link else taken
@@ -270,7 +275,9 @@ def _by_initials_of_any_order(letters: str, words: list[_Word]) -> int | None:
     (PET)"."""
     if len(letters) < 3:
         return None
-    index = _limit(words, len(letters))
+    index = _limit(words, len(letters), _TIGHT_LINKS)
+    if words[index].text in _LINKS:
+        return None
     initials = [word.text[0] for word in words[index:] if word.text not in _TIGHT_LINKS]
     return index if sorted(initials) == sorted(letters) else None
 

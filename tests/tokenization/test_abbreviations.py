@@ -36,6 +36,11 @@ FOUND = {
     ),
     "heparin-induced\nthrombocytopenia (HIT)": "HIT = heparin-induced\nthrombocytopenia",
     "5-fluorouracil (5-FU)": "5-FU = 5-fluorouracil",
+    "por hibridación in situ fluorescente (FISH)": "FISH = hibridación in situ fluorescente",
+    "inhibidor tirosin-cinasa (ITK)": "ITK = inhibidor tirosin-cinasa",
+    "GFAP (proteína ácida fibrilar glial)": "GFAP = proteína ácida fibrilar glial",
+    "RE (receptores de estrógenos) 3+": "RE = receptores de estrógenos",
+    "free radical (FR) production": "FR = free radical",
 }
 NONE = [
     "",
@@ -49,6 +54,8 @@ NONE = [
     "At normal [Na]o and N(G)-nitro",
     "fracción medida (FEVI)",
     "PET (PET)",
+    "inmunoglobulina IV (IVIG)",
+    "resección en noviembre de 2017 (pT3, N1)",
     "cáncer (de mama) HTA",
     "(HTA)",
     ") (HTA",
