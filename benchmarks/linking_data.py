@@ -168,7 +168,10 @@ DISEASE_TREES = ("C", "F03")
 
 
 def _medic() -> Iterator[Concept]:
-    yield from read_names(data_dir() / "medic/medic_06Jul2012.txt", SkipReport())
+    """Where an OMIM number and a MeSH id stand in one row, the concept is MeSH's, as in MEDIC."""
+    for concept in read_names(data_dir() / "medic/medic_06Jul2012.txt", SkipReport()):
+        ids = sorted((concept.id, *concept.alternative_ids), key=str.isdigit)
+        yield concept._replace(id=ids[0], alternative_ids=tuple(ids[1:]))
 
 
 def _mesh() -> Iterator[Concept]:
