@@ -8,19 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 from torch.utils.data import Dataset, SequentialSampler
 from transformers import AutoModel, PreTrainedTokenizerFast, Trainer, TrainingArguments
 from transformers.utils import is_accelerate_available
 
 from ..encoders.loading import quiet
+from ..encoders.names import MAX_PIECES, mean_vectors
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError
 from .masked_lm import StopInTime, find_checkpoint, open_tokenizer, set_up_layers
 from .record import write_json
 
-# Names are cut after so many pieces, as in the paper.
-MAX_PIECES = 25
 # Of the loss and of the mining, as in the authors' code (cambridgeltl/sapbert, train.py).
 MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
 DROPOUT = 0.1
@@ -47,16 +45,6 @@ class AlignSettings(NamedTuple):
     precision: str = "auto"
     seed: int = 0
     max_seconds: float = 0
-
-
-def mean_vectors(hidden: Tensor, mask: Tensor) -> Tensor:
-    """
-    hidden (Tensor): (n_names, n_pieces, width), the encoder's last layer.
-    mask (Tensor): (n_names, n_pieces), 0 where there is padding.
-    RETURNS (Tensor): (n_names, width), the mean over the pieces, of length 1.
-    """
-    weights = mask.unsqueeze(-1).to(hidden.dtype)
-    return normalize((hidden * weights).sum(1) / weights.sum(1), dim=-1)
 
 
 def alignment_loss(vectors: Tensor, concepts: Tensor) -> Tensor:
