@@ -226,7 +226,7 @@ def measure_adversarial() -> dict[str, dict[str, float]]:
 def main() -> None:
     bc5cdr = read_pubtator(data_dir() / "bc5cdr" / "pubtator" / BC5CDR[0])
     folder = data_dir() / "cantemist" / "train" / "norm"
-    cantemist = read_brat(folder)
+    cantemist = [read_brat(path)[0] for path in sorted(folder.glob("*.txt"))]
     result: dict[str, Any] = {
         "what": "processor time of one core, median of rounds; rules were chosen on these texts",
         "composites": {
