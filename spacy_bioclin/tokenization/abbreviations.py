@@ -5,8 +5,7 @@ biomedical text" (PSB 2003): the letters of the short form are found from right 
 words before the bracket, the first one at the start of a word. Added: the initials of the words are
 tried first (links such as "de" may be left out), accents do not count, "EE. UU." has two letters,
 and the order "VIH (virus de la inmunodeficiencia humana)".
-
-Whatever stands around a bracket is looked at within MAX_LONG characters, so time is linear.
+What is looked at around a bracket has at most MAX_LONG characters, so time is linear.
 """
 
 import re
@@ -15,15 +14,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-MIN_SHORT, MAX_SHORT = 2, 12
-# Characters of a long form with what stands in it, and of what stands in brackets.
-MAX_LONG = 200
+MIN_SHORT, MAX_SHORT, MAX_LONG = 2, 12, 200
 
 _BRACKETS = re.compile(r"\(([^()\[\]]{2,200})\)|\[([^()\[\]]{2,200})\]")
 _PART = re.compile(r"[^,;]+")
 _SHORT = re.compile(r"[^\W_][\w.+/'’-]*(?: [\w.+/-]+)?")
+_QUOTES = " \n\"'“”«»"
 _SHORT_BEFORE = re.compile(r"[^\W_][\w.+/-]*\Z")
-_ROMAN = re.compile(r"I{2,3}[A-Ca-c]?|I?V[A-Ca-c]|VI{1,3}|I?X|XI{1,3}")
+_ROMAN = re.compile(r"I{2,3}[A-Ca-c]?|I?V[A-Ca-c]|VII{1,2}|I?X|XI{1,3}")
 # A long form does not go on over these.
 _STOP = re.compile(r"[;:?!]\s|\.\s+(?=[A-ZÁÉÍÓÚÑ¿¡]|\Z)|\n\s*\n|\n\s*[-•*]")
 _TOKEN = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[()\[\]]|(?:[^\W_]|[\u0300-\u036f])+")
@@ -107,19 +105,17 @@ def _pattern(shorts: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _short_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviation | None:
-    """`long (short)`, also `long (short, more)`."""
-    words: list[_Word] | None = None
+    """`long (short)`, also `long (short, more)` and `long word (short)`."""
+    parts = [part for part in _PART.finditer(text, *inside) if _is_short(part[0].strip(_QUOTES))]
+    if not parts:
+        return None
     start = max(0, bracket - MAX_LONG)
-    for part in _PART.finditer(text, *inside):
-        short = part[0].strip(" \n\"'“”«»")
-        if not _is_short(short):
-            continue
-        if words is None:
-            window = text[start:bracket]
-            words = _words(window)
+    words = _words(text[start:bracket])
+    for part in parts:
+        short = part[0].strip(_QUOTES)
         begin = part.start() + part[0].index(short)
         for letters in _letters(short):
-            long = _match(letters, words)
+            long = _match(letters, words) or _match(letters, words[:-1], loose=False)
             if long:
                 span = (begin, begin + len(short))
                 return Abbreviation(span, (start + long[0], start + long[1]))
@@ -271,8 +267,7 @@ def _by_initials(letters: str, words: list[_Word]) -> int | None:
 
 
 def _by_initials_of_any_order(letters: str, words: list[_Word]) -> int | None:
-    """The same where the letters have the order of English: "tomografía por emisión de positrones
-    (PET)"."""
+    """The same in another order, mostly that of English: "tomografía por emisión de positrones"."""
     if len(letters) < 3:
         return None
     index = _limit(words, len(letters), _TIGHT_LINKS)

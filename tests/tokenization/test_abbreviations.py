@@ -41,6 +41,8 @@ FOUND = {
     "GFAP (proteína ácida fibrilar glial)": "GFAP = proteína ácida fibrilar glial",
     "RE (receptores de estrógenos) 3+": "RE = receptores de estrógenos",
     "free radical (FR) production": "FR = free radical",
+    "resonancia magnética cerebral (RM)": "RM = resonancia magnética",
+    "ventrículo izquierdo (VI)": "VI = ventrículo izquierdo",
 }
 NONE = [
     "",
