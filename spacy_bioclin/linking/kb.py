@@ -5,7 +5,6 @@ meta.json says what it holds and where that came from; each other file is one ar
 columns: the UTF-8 bytes of all, and where each begins.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -16,62 +15,31 @@ import numpy as np
 import srsly
 
 from ..errors import BioclinError
+from .columns import Strings
 from .concepts import Alias, Concept
+from .names_index import NGRAM, hash_text
 from .ngrams import NgramIndex
 from .normalize import normalize
-
-# Raised with every change of the arrays; a folder of another version has to be built again.
-FORMAT = 1
-META = "meta.json"
-# Arrays whose names begin so belong to the index of similar names.
-NGRAM = "ngram."
-
-
-class Strings(Sequence[str]):
-    """A column of strings over two arrays: `data` (n_bytes,) uint8, `start` (n + 1,) int64."""
-
-    def __init__(self, data: np.ndarray, start: np.ndarray) -> None:
-        self.data, self.start = data, start
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-    def __getitem__(self, i: Any) -> Any:
-        if isinstance(i, slice):
-            return [self[j] for j in range(*i.indices(len(self)))]
-        return bytes(self.data[self.start[i] : self.start[i + 1]]).decode("utf-8")
-
-    def find(self, text: str) -> int | None:
-        """RETURNS (int | None): Where the text stands, if the column is sorted by bytes."""
-        wanted, low, high = text.encode("utf-8"), 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if bytes(self.data[self.start[middle] : self.start[middle + 1]]) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < len(self) and self[low] == text else None
-
-
-def pack_strings(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """RETURNS (tuple[np.ndarray, np.ndarray]): The arrays of `Strings`."""
-    encoded = [text.encode("utf-8") for text in texts]
-    start = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(e) for e in encoded], out=start[1:])
-    return np.frombuffer(b"".join(encoded), np.uint8), start
-
-
-def hash_text(text: str) -> int:
-    """RETURNS (int): 64 bits of BLAKE2b: the same in every process and on every machine."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
+from .storage import (
+    ARRAYS,
+    META,
+    array_hash,
+    check_meta,
+    check_target,
+    clear_folder,
+    load_array,
+    meta_hash,
+)
 
 
 class KnowledgeBase:
     """Concepts with their names, sorted by id, and the index of their names.
 
-    path (Path | None): Folder it was opened from, None if it came from bytes.
-    meta (dict): name, version, langs, sources (file, format, sha256, licence), n_concepts, n_names,
-        types, skipped, hash.
+    arrays (Mapping[str, np.ndarray]): As `KbBuilder` makes them.
+    meta (Mapping): name, version, langs, lang_codes, types, sources (file, format, bytes, sha256,
+        licence), n_concepts, n_names, skipped; format, arrays (dtype, shape and SHA-256 of each)
+        and hash, see `seal`.
+    path (Path | None): Folder it was opened from, None if it is in memory.
     """
 
     def __init__(
@@ -94,7 +62,7 @@ class KnowledgeBase:
         path (Path | str): The folder.
         hash (str | None): What `meta["hash"]` has to be.
         RAISES (BioclinError): It is no knowledge base, of another format version, damaged, or
-            another one than the hash says.
+            another one than the hash says. What is in the arrays is not read: see `verify`.
         """
         path = Path(path)
         try:
@@ -104,91 +72,86 @@ class KnowledgeBase:
                 f"{path} is no knowledge base: {META} cannot be read ({error.strerror}); build one "
                 "with `bioclin kb build SOURCE -o FOLDER`"
             ) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise BioclinError(
                 f"{path / META} is damaged: build the knowledge base again"
             ) from None
         check_meta(meta, str(path), hash)
-        arrays = {}
-        for name, described in meta["files"].items():
-            file = path / f"{name}.npy"
-            try:
-                # Copy on write: sparse_dot_topn takes no array that is read-only.
-                arrays[name] = np.load(file, mmap_mode="c" if described["mapped"] else None)
-                whole = file.stat().st_size == described["bytes"]
-            except (OSError, ValueError, EOFError):
-                whole = False
-            if not whole:
-                raise BioclinError(
-                    f"{file} is missing or cut off: copy the folder again, or build it again"
-                )
+        arrays = {name: load_array(path, name, meta["arrays"][name]) for name in sorted(ARRAYS)}
         return cls(arrays, meta, path)
 
     def verify(self) -> None:
-        """Read every file and compare its SHA-256 with what meta.json says.
+        """Read all arrays and compare their SHA-256, and that of meta.json, with what was written.
 
-        RAISES (BioclinError): A file is not what was written.
+        RAISES (BioclinError): Something was changed.
         """
-        if self.path is None:
-            return
-        for name, described in self.meta["files"].items():
-            file = self.path / f"{name}.npy"
-            if file_hash(file) != described["sha256"]:
+        where = self.path or "the knowledge base"
+        for name, array in self.arrays.items():
+            if array_hash(array) != self.meta["arrays"][name]["sha256"]:
                 raise BioclinError(
-                    f"{file}: its SHA-256 is not the one in {META}: the file was changed; copy the "
-                    "folder again, or build it again"
+                    f"{where}, {name}.npy: its SHA-256 is not the one in {META}: it was changed; "
+                    "copy the folder again, or build it again"
                 )
+        if meta_hash(self.meta) != self.hash:
+            raise BioclinError(
+                f"{where}, {META}: its hash is not that of its content: it was changed; copy the "
+                "folder again, or build it again"
+            )
 
-    def write(self, path: Path) -> "KnowledgeBase":
-        """Write to a folder that is new or holds a knowledge base; whole or not at all.
+    def write(self, path: Path | str) -> "KnowledgeBase":
+        """Write to a folder that is new or holds a knowledge base: whole, or what was there stays.
 
         RETURNS (KnowledgeBase): The one in the folder, memory-mapped.
+        RAISES (BioclinError): There is something else.
+        RAISES (OSError): It cannot be written.
         """
-        partial = path.with_name(f"{path.name}.partial")
-        _clear(partial)
+        path = Path(path)
+        check_target(path)
+        partial, old = (path.with_name(f"{path.name}.{end}") for end in ("partial", "old"))
+        for folder in (partial, old):
+            clear_folder(folder)
         partial.mkdir(parents=True)
-        files = {}
-        for name, array in self.arrays.items():
-            file = partial / f"{name}.npy"
-            np.save(file, array)
-            # A mapping costs a file handle and a page; small arrays are read.
-            files[name] = {
-                "bytes": file.stat().st_size,
-                "sha256": file_hash(file),
-                "mapped": array.nbytes > 2**16,
-            }
-        digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-        meta = {**self.meta, "files": files, "hash": digest, "format": FORMAT}
-        (partial / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False), "utf-8")
-        if path.exists() and any(path.iterdir()) and not (path / META).is_file():
-            raise BioclinError(f"{path} holds files that are no knowledge base: name a new folder")
-        _clear(path)
+        try:
+            for name, array in self.arrays.items():
+                np.save(partial / f"{name}.npy", array)
+            text = json.dumps(self.meta, indent=1, ensure_ascii=False)
+            (partial / META).write_text(text, "utf-8")
+        except OSError:
+            clear_folder(partial)
+            raise
+        if path.exists():
+            path.rename(old)
         partial.rename(path)
+        clear_folder(old)
         return KnowledgeBase.open(path)
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): All of it, for a pipeline that is passed on as bytes."""
-        arrays = {
-            name: (array.dtype.str, list(array.shape), np.ascontiguousarray(array).tobytes())
-            for name, array in self.arrays.items()
-        }
+        arrays = {name: array.tobytes() for name, array in self.arrays.items()}
         return srsly.msgpack_dumps({"meta": self.meta, "arrays": arrays})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "KnowledgeBase":
-        """RETURNS (KnowledgeBase): The one that `to_bytes` was called on."""
-        loaded = srsly.msgpack_loads(data)
-        check_meta(loaded["meta"], "the bytes", None)
-        arrays = {
-            name: np.array(np.frombuffer(content, dtype)).reshape(shape)  # not read-only
-            for name, (dtype, shape, content) in loaded["arrays"].items()
-        }
+        """RETURNS (KnowledgeBase): The one that `to_bytes` was called on.
+        RAISES (BioclinError): It is something else, or of another format version."""
+        try:
+            loaded = srsly.msgpack_loads(data)
+            check_meta(loaded["meta"], "the bytes", None)
+            described = loaded["meta"]["arrays"]
+            arrays = {
+                name: np.frombuffer(content, described[name]["dtype"]).reshape(
+                    described[name]["shape"]
+                )
+                for name, content in loaded["arrays"].items()
+            }
+        except (ValueError, TypeError, KeyError) as error:
+            raise BioclinError(f"the bytes are no knowledge base ({error})") from None
         return cls(arrays, loaded["meta"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process maps the same files."""
         if self.path is not None:
-            return (KnowledgeBase.open, (self.path.resolve(),))
+            return (_open_same, (self.path.resolve(), self.hash))
         return (KnowledgeBase.from_bytes, (self.to_bytes(),))
 
     # -- concepts --------------------------------------------------------------------------------
@@ -222,7 +185,6 @@ class KnowledgeBase:
             Alias(self.names[j], self.langs[self.name_lang[j]])
             for j in range(self.first_name[i], self.first_name[i + 1])
         ]
-        others = np.flatnonzero(self.arrays["other_concept"] == i)
         return Concept(
             self.ids[i],
             *aliases[0],
@@ -230,8 +192,8 @@ class KnowledgeBase:
             self.types_of(i),
             self._definitions[i],
             tuple(self.ids[j] for j in self._row("parents", i)),
-            tuple(self._xrefs[j] for j in range(*self._bounds("xref_start", i))),
-            tuple(self._other_ids[j] for j in others),
+            tuple(self._xrefs[j] for j in range(*self._bounds("xrefs", i))),
+            tuple(self._other_ids[j] for j in self._row("others", i)),
         )
 
     def __iter__(self) -> Iterator[Concept]:
@@ -297,40 +259,13 @@ class KnowledgeBase:
         return self._strings("other_ids")
 
     def _bounds(self, name: str, i: int) -> tuple[int, int]:
-        start = self.arrays[name]
+        start = self.arrays[f"{name}_start"]
         return int(start[i]), int(start[i + 1])
 
     def _row(self, name: str, i: int) -> np.ndarray:
-        low, high = self._bounds(f"{name}_start", i)
+        low, high = self._bounds(name, i)
         return np.asarray(self.arrays[name][low:high])
 
 
-def check_meta(meta: Mapping[str, Any], where: str, hash: str | None) -> None:
-    """RAISES (BioclinError): Of another format version, or another knowledge base."""
-    if meta.get("format") != FORMAT:
-        raise BioclinError(
-            f"{where}: format {meta.get('format')!r}, this spacy-bioclin reads {FORMAT}: "
-            "build it again with `bioclin kb build`"
-        )
-    if hash is not None and meta["hash"] != hash:
-        raise BioclinError(
-            f"{where}: hash {meta['hash']}, the pipeline was made with {hash}: give it the same "
-            "knowledge base, or set kb_hash = null to take this one"
-        )
-
-
-def file_hash(path: Path) -> str:
-    """RETURNS (str): SHA-256 of a file."""
-    with path.open("rb") as file:
-        digest = hashlib.sha256()
-        while block := file.read(2**20):
-            digest.update(block)
-        return digest.hexdigest()
-
-
-def _clear(folder: Path) -> None:
-    """Remove a folder that `write` made: it holds arrays and meta.json."""
-    if folder.is_dir():
-        for file in [*folder.glob("*.npy"), folder / META]:
-            file.unlink(missing_ok=True)
-        folder.rmdir()
+def _open_same(path: Path, hash: str) -> KnowledgeBase:
+    return KnowledgeBase.open(path, hash=hash)
