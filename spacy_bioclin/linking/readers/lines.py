@@ -2,16 +2,18 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from ...errors import BioclinError
 from ..concepts import SkipReport
 
-OPENERS: dict[str, Callable[[Path, str], object]] = {
+OPENERS: dict[str, Callable[[IO[bytes], str], object]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
@@ -28,16 +30,37 @@ def suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+class _CountedFile(io.FileIO):
+    """A file that tells how much of all such files was read, for a progress bar."""
+
+    n_read = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        """RETURNS (int | None): How many bytes came."""
+        n = super().readinto(buffer)
+        _CountedFile.n_read += n or 0
+        return n
+
+
+def n_bytes_read() -> int:
+    """RETURNS (int): Bytes that this process has read from terminology files, compressed ones
+    as they lie on the disk."""
+    return _CountedFile.n_read
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip, bzip2 or xz where its suffix says so.
 
     RAISES (BioclinError): The file cannot be opened.
     """
-    opener = OPENERS.get(path.suffix.lower(), open)
     try:
-        return cast(IO[bytes], opener(path, "rb"))
+        raw = _CountedFile(str(path))
     except OSError as error:
         raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
+    opener = OPENERS.get(path.suffix.lower())
+    with io.BufferedReader(raw, 2**20) as file:
+        yield cast(IO[bytes], opener(file, "rb")) if opener else file
 
 
 def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
