@@ -62,6 +62,8 @@ def _parts(conjuncts: list[Words], rules: WordRules) -> list[Words]:
     last = conjuncts[-1]
     if rules.lang == "en" and n_fillers[-1] and len(last) == 1:  # "colon and other cancers"
         return [w if matches(rules.head, w[-1]) else w + last for w in conjuncts[:-1]] + [last]
+    if _has_apposition(conjuncts, rules):
+        return []
     found = _preposition(conjuncts, rules)
     if found:
         return _around_preposition(conjuncts, *found, rules)
@@ -106,6 +108,15 @@ def _preposition(conjuncts: list[Words], rules: WordRules) -> tuple[int, int] | 
     return None
 
 
+def _has_apposition(conjuncts: list[Words], rules: WordRules) -> bool:
+    """Whether a preposition that others do not repeat follows a comma: "adenocarcinoma, de patrón
+    sólido y tubular"."""
+    *middle, last = [words[0] for words in conjuncts[1:]]
+    return any(
+        matches(rules.preposition, word) and fold(word)[:2] != fold(last)[:2] for word in middle
+    )
+
+
 def _around_preposition(
     conjuncts: list[Words], index: int, position: int, rules: WordRules
 ) -> list[Words]:
@@ -123,6 +134,8 @@ def _around_preposition(
     while len(right) > 1 and _is_name(right[-1], rules) and not _is_name(right[0], rules):
         names.insert(0, right.pop())
     tails = _tails(link, right, rules)
+    if not tails:
+        return []
     alone = [head for head in heads[:-1] if matches(rules.alone, head[-1])]
     return [
         *alone,
@@ -140,10 +153,10 @@ def _tails(link: Words, right: list[Words], rules: WordRules) -> list[Words]:
     """What follows a head: preposition, article and words, once for each part."""
     if len(right) > 1:
         right = _spanish_tails(right, rules) if rules.lang == "es" else _english_tails(right, rules)
-    tails = [[*link, *right[0]]]
+    tails = [[*link, *words] for words in right[:1]]
     for words in right[1:]:
         own = matches(rules.preposition, words[0])
-        if rules.lang == "es":
+        if rules.lang == "es" and not rules.is_adjective(right[0][0]):
             own = own or rules.is_adjective(words[0])  # "dolor de cabeza y abdominal"
         has_article = matches(rules.article, words[0])
         tails.append(words if own else [*link[: 1 if has_article else None], *words])
@@ -220,7 +233,10 @@ def _english_start(first: Words, modifiers: Words, rules: WordRules) -> Words:
 def _spanish(conjuncts: list[Words], rules: WordRules) -> list[Words]:
     """The noun of the first part for the adjectives of the others: "metástasis hepáticas y
     pulmonares"; a part that begins with a noun is a name of its own."""
-    first = conjuncts[0]
+    first, last = conjuncts[0], conjuncts[-1]
+    if len(first) == 1 and rules.is_adjective(first[0]):  # "de alto y bajo grado"
+        shared = last[1:] if rules.is_adjective(last[0]) else []
+        return [*(words + shared for words in conjuncts[:-1]), last] if shared else []
     parts = [first]
     for words in conjuncts[1:]:
         depends = rules.is_adjective(words[0]) or matches(rules.preposition, words[0])
@@ -231,11 +247,18 @@ def _spanish(conjuncts: list[Words], rules: WordRules) -> list[Words]:
 def _noun_phrase(words: Words, adjective: str, rules: WordRules) -> Words:
     """Words without the adjectives in whose place another one comes: those of course and degree,
     and one of place or kind, which stands before them."""
-    end = len(words)
+    end = _before_adverbs(words, len(words), rules)
     while end > 1 and matches(rules.shared, words[end - 1]):
-        end -= 1
+        end = _before_adverbs(words, end - 1, rules)
     if end < len(words) and matches(rules.shared, adjective):
         return words[:end]
     if end > 1 and rules.is_adjective(words[end - 1]):
-        end -= 1
+        end = _before_adverbs(words, end - 1, rules)
     return words[:end]
+
+
+def _before_adverbs(words: Words, end: int, rules: WordRules) -> int:
+    """Where the adverbs begin that stand right before `end`."""
+    while end > 1 and matches(rules.adverb, words[end - 1]):
+        end -= 1
+    return end

@@ -31,7 +31,7 @@ class WordRules(NamedTuple):
     lang (str): The language.
     mark (re.Pattern[str]): What every coordinated name holds, as a mention has it.
     fixed (re.Pattern[str]): Phrases that stay together.
-    coordinator, preposition, article, filler, shared, alone, head, noun, adjective, whole,
+    coordinator, preposition, article, filler, shared, alone, head, noun, adjective, adverb, whole,
         compound (re.Pattern[str]): See composites.yml.
     prefixes (tuple[str, ...]): Beginnings of words, the longest first.
     """
@@ -48,6 +48,7 @@ class WordRules(NamedTuple):
     head: re.Pattern[str]
     noun: re.Pattern[str]
     adjective: re.Pattern[str]
+    adverb: re.Pattern[str]
     whole: re.Pattern[str]
     compound: re.Pattern[str]
     prefixes: tuple[str, ...]
@@ -120,6 +121,7 @@ def load_word_rules(lang: str) -> WordRules:
         head=pattern("heads"),
         noun=pattern("nouns"),
         adjective=pattern("adjectives"),
+        adverb=pattern("adverbs"),
         whole=pattern("whole"),
         compound=pattern("compounds"),
         prefixes=tuple(sorted(data["prefixes"], key=len, reverse=True)),
@@ -132,8 +134,11 @@ def split_conjuncts(mention: str, rules: WordRules) -> list[Words]:
     mention (str): A name.
     rules (WordRules): Of its language.
     RETURNS (list[Words]): Two or more lists of words, none empty; or [] if nothing is coordinated.
-        Phrases and what stands in brackets behind a word belong to one word.
+        Phrases and what stands in brackets behind a word belong to one word. A list has its
+        coordinator at the end and its brackets closed.
     """
+    if mention.count("(") != mention.count(")"):
+        return []
     folded = fold(mention)
     if len(folded) == len(mention):
         for match in rules.fixed.finditer(folded):
@@ -141,15 +146,17 @@ def split_conjuncts(mention: str, rules: WordRules) -> list[Words]:
             mention = mention[:start] + mention[start:end].translate(_HIDDEN) + mention[end:]
     conjuncts: list[Words] = [[]]
     coordinated = False
+    n_commas = 0  # since the last coordinator: what follows them is said of one part or of all
     tokens = _TOKEN.findall(mention)
     for token in tokens:
         if _is_coordinator(token, mention, rules):
-            coordinated = True
+            coordinated, n_commas = True, 0
             conjuncts.append([])
         elif token == ",":
+            n_commas += 1
             conjuncts.append([])
         elif len(tokens) > 1 and _SLASH.fullmatch(token) and not token.isupper():
-            coordinated = True
+            coordinated, n_commas = True, 0
             first, *others = token.split("/")
             conjuncts[-1].append(first)
             conjuncts.extend([other] for other in others)
@@ -157,7 +164,7 @@ def split_conjuncts(mention: str, rules: WordRules) -> list[Words]:
             return []
         else:
             conjuncts[-1].append(token)
-    if not coordinated or not conjuncts[0] or not conjuncts[-1]:
+    if not coordinated or n_commas or not conjuncts[0] or not conjuncts[-1]:
         return []
     conjuncts = [words for words in conjuncts if words]
     return _whole_words(conjuncts, rules) if len(conjuncts) > 1 else []
