@@ -23,7 +23,10 @@ COMMANDS = (
     *("convert", "train", "distill_ner", "evaluate", "annotate", "package", "check_package"),
     *("clean_text", "learn_vocabulary", "init_encoder", "pretrain", "distill", "info"),
     *("deid", "deid_key", "calibrate", "augment_phi"),
+    *("embed_kb", "align_encoder"),
 )
+# Each is a module of this folder with several commands.
+GROUPS = ("kb",)
 
 
 def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
@@ -46,6 +49,12 @@ for _name in COMMANDS:
         _name.replace("_", "-"), context_settings=getattr(_module, "CONTEXT", None)
     )
     _command(without_traceback(_module.main))
+for _name in GROUPS:
+    _module = importlib.import_module(f".{_name}", __name__)
+    _group = typer.Typer(help=(_module.__doc__ or "").partition(": ")[2], no_args_is_help=True)
+    for _main in _module.COMMANDS:
+        _group.command(_main.__name__)(without_traceback(_main))
+    app.add_typer(_group, name=_name)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ of one concept come close, names of others go away, so that the nearest name is 
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from ..encoders.precision import choose_precision
 from ..errors import BioclinError
 from .masked_lm import StopInTime, find_checkpoint, open_tokenizer, set_up_layers
 from .record import write_json
+from .settings import AlignSettings
 
 # Of the loss and of the mining, as in the authors' code (cambridgeltl/sapbert, train.py).
 MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
@@ -26,25 +27,6 @@ DROPOUT = 0.1
 N_PARTS = 8
 # Concepts drawn beside each one of a batch from those with the most similar names.
 N_NEIGHBOURS = 3
-
-
-class AlignSettings(NamedTuple):
-    """How to align.
-
-    steps (int): Updates.
-    batch_pairs (int): Pairs of names of an update.
-    learn_rate (float): Its peak, after a warm-up over 6 % of the steps; then linear decay.
-    precision (str): As everywhere, see `encoders.precision`.
-    seed (int): Of the pairs and their order.
-    max_seconds (float): Stop with a checkpoint after this time; 0: never.
-    """
-
-    steps: int = 2000
-    batch_pairs: int = 256
-    learn_rate: float = 1e-4
-    precision: str = "auto"
-    seed: int = 0
-    max_seconds: float = 0
 
 
 def alignment_loss(vectors: Tensor, concepts: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""How a masked language model is trained: what `bioclin pretrain` and `bioclin distill` share.
+"""How `bioclin pretrain`, `bioclin distill` and `bioclin align-encoder` train.
 Nothing heavy is imported here: the command line reads the defaults."""
 
 from collections.abc import Mapping
@@ -36,3 +36,25 @@ class Settings(NamedTuple):
 
 
 DEFAULTS = Settings()
+
+
+class AlignSettings(NamedTuple):
+    """How to align an encoder on synonyms.
+
+    steps (int): Updates.
+    batch_pairs (int): Pairs of names of an update.
+    learn_rate (float): Its peak, after a warm-up over 6 % of the steps; then linear decay.
+    precision (str): As everywhere, see `encoders.precision`.
+    seed (int): Of the pairs and their order.
+    max_seconds (float): Stop with a checkpoint after this time; 0: never.
+    """
+
+    steps: int = 2000
+    batch_pairs: int = 256
+    learn_rate: float = 1e-4
+    precision: str = "auto"
+    seed: int = 0
+    max_seconds: float = 0
+
+
+ALIGN_DEFAULTS = AlignSettings()
