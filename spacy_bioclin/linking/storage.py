@@ -91,7 +91,7 @@ def load_array(path: Path, name: str, described: Mapping[str, Any]) -> np.ndarra
     try:
         mapped = file.stat().st_size > MIN_MAPPED
         # A plain view of the mapping: slices of a memmap take several times longer.
-        array = np.asarray(np.load(file, mmap_mode="r" if mapped else None))
+        array = np.asarray(np.load(file, mmap_mode="c" if mapped else None))
         whole = [array.dtype.str, list(array.shape)] == [described["dtype"], described["shape"]]
     except (OSError, ValueError, EOFError, KeyError, TypeError):
         whole = False
