@@ -156,39 +156,47 @@ class ScispacyQuick(Scispacy):
 
 
 class Bioclin:
-    """The arrays of the n-gram index, memory-mapped; knows neither concepts nor exact names."""
+    """A knowledge base, memory-mapped, its n-gram index and its candidate generator."""
 
     def __init__(self, folder: Path, size: int) -> None:
-        from spacy_bioclin.linking import ngrams, normalize
+        from spacy_bioclin.linking import kb, ngrams, normalize
 
-        self.ngrams, self.key = ngrams, normalize.name_key
-        self.names = lambda: read_names(folder, size)
+        self.ngrams, self.normalize = ngrams, normalize
+        self.open = lambda: kb.KnowledgeBase.open(self.folder)
+        self.names_path = names_path(folder, size)
         self.folder = folder / f"bioclin-{size}"
 
     def build(self) -> dict[str, Any]:
-        names = self.names()
-        clock = Clock()
-        keys = sorted({self.key(name) for name in names} - {""})
+        """The whole knowledge base from its file; then the index alone once more, in memory."""
+        from spacy_bioclin.linking.build import build_kb
+        from spacy_bioclin.linking.concepts import SkipReport
+        from spacy_bioclin.linking.readers import read_concepts
+
+        clock, report = Clock(), SkipReport()
+        kb = build_kb(read_concepts(self.names_path, report), self.folder, report=report)
+        clock.part("knowledge base")
+        total = dict(clock.parts)
+        keys = list(dict.fromkeys(self.normalize.name_key(name) for name in kb.names))
         clock.part("keys")
-        arrays = self.ngrams.build_arrays(keys)
+        self.ngrams.build_arrays(keys)
         clock.part("index")
-        self.folder.mkdir(exist_ok=True)
-        for name, values in arrays.items():
-            np.save(self.folder / f"{name}.npy", values)
-        clock.part("saved")
-        (self.folder / "keys.json").write_text(json.dumps(keys), encoding="utf-8")
+        written = {"index": self.folder.glob("ngram.*"), "all": self.folder.iterdir()}
+        disk = {name: disk_mb(files) for name, files in written.items()}
         return {
-            "parts": clock.parts,
-            "disk_mb": {"index": disk_mb(self.folder.glob("*.npy"))},
+            "parts": total,
+            "index_alone": clock.parts["index"],
+            "disk_mb": {"index": disk["index"], "concepts": round(disk["all"] - disk["index"], 1)},
             "keys": len(keys),
-            "vector_size": len(arrays["idf"]),
         }
 
     def index(self) -> Run:
-        paths = self.folder.glob("*.npy")
-        arrays = {path.stem: np.load(path, mmap_mode="c") for path in paths}
-        index = self.ngrams.NgramIndex(arrays)
-        return lambda texts: index.search([self.key(text) for text in texts], TOP)[0]
+        index = self.open().similar
+        return lambda texts: index.search([self.normalize.name_key(text) for text in texts], TOP)[0]
+
+    def generator(self) -> Run:
+        from spacy_bioclin.linking.candidates import CandidateGenerator
+
+        return CandidateGenerator(self.open(), n_candidates=SCISPACY_K, lang="en")
 
     def vectors(self, mentions: list[str]) -> tuple[Any, Any]:
         """Made from the keys by another library: the index takes the sum of a name's words, each
@@ -199,11 +207,11 @@ class Bioclin:
         def analyzer(key: str) -> list[str]:
             return [gram for word in key.split(" ") for gram in self.ngrams.word_grams(word)]
 
-        keys = json.loads((self.folder / "keys.json").read_text(encoding="utf-8"))
-        grams = np.load(self.folder / "grams.npy").tolist()
-        idf = np.load(self.folder / "idf.npy")
-        counter = CountVectorizer(analyzer=analyzer, vocabulary=grams, dtype=np.float32)
-        asked = [self.key(mention) for mention in mentions]
+        kb, key = self.open(), self.normalize.name_key
+        keys = list(dict.fromkeys(key(name) for name in kb.names))
+        grams, idf = (kb.arrays[f"ngram.{name}"] for name in ("grams", "idf"))
+        counter = CountVectorizer(analyzer=analyzer, vocabulary=grams.tolist(), dtype=np.float32)
+        asked = [key(mention) for mention in mentions]
         queries, names = (counter.transform(texts).multiply(idf) for texts in (asked, keys))
         return normalize(queries.tocsr()), normalize(names.tocsr())
 
