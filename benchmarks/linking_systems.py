@@ -149,8 +149,9 @@ class Scispacy:
 
 
 class ScispacyQuick(Scispacy):
-    """The same with a tenth of its effort in building, for sizes where that takes many hours: its
-    graph has as many links and is searched in the same way."""
+    """The same with a tenth of its effort in building, for sizes where that takes many hours. Its
+    graph is sparser and quicker to search (at 20,000 names twice as quick), so that it flatters
+    scispaCy's rate."""
 
     name, ef_construction = "scispacy-quick", 200
 
