@@ -15,6 +15,7 @@ GREEK: dict[str, str] = _DATA["greek"]
 ROMAN = {numeral: str(number) for numeral, number in _DATA["roman"].items()}
 STOP_WORDS = frozenset(_DATA["stop_words"])
 SPELLING: dict[str, str] = _DATA["spelling"]
+ENDINGS: dict[str, str] = _DATA["endings"]
 WORD = re.compile(r"[a-z0-9]+")
 POSSESSIVE = re.compile(r"['’`´]s\b")
 # Shorter words are abbreviations and stay.
@@ -39,13 +40,8 @@ def normalize(text: str) -> str:
     return " ".join(WORD.findall(fold(text)))
 
 
-@lru_cache(maxsize=1_000_000)
-def stem(word: str) -> str:
-    """Fold number, gender and spelling of a folded word: "renales" and "renal", "aguda" and
-    "agudo", "anaemia" and "anemia", "nephropathies" and "nephropathy" become one.
-
-    A stem is no word; "operatio" and "operate" may meet. Numerals become digits.
-    """
+def _plain_stem(word: str) -> str:
+    """RETURNS (str): Number, gender and spelling folded; see `stem`."""
     if word in ROMAN:
         return ROMAN[word]
     if len(word) < MIN_STEMMED or not word.isalpha():
@@ -57,8 +53,31 @@ def stem(word: str) -> str:
     elif word.endswith("s") and word[-2] not in "sui":
         word = word[:-1]
     if word.endswith("our"):
-        return word[:-2] + "r"
-    return word[:-1] if word[-1] in "aeio" and len(word) >= MIN_STEMMED else word
+        word = word[:-2] + "r"
+    elif word[-1] in "aeio" and len(word) >= MIN_STEMMED:
+        word = word[:-1]
+    for old, new in ENDINGS.items():
+        if word.endswith(old) and len(word) > len(old) + 2:
+            return word[: -len(old)] + new
+    return word
+
+
+_SYNONYMS = {
+    _plain_stem(word): _plain_stem(words[0]) for words in _DATA["synonyms"] for word in words
+}
+MODIFIERS = frozenset(_plain_stem(word) for word in _DATA["modifiers"])
+
+
+@lru_cache(maxsize=1_000_000)
+def stem(word: str) -> str:
+    """Fold what does not change the meaning of a folded word within a name: number, gender and
+    spelling ("renales", "renal"; "anaemia", "anemia"), adjective and noun ("thrombotic",
+    "thrombosis"), and a few words of one meaning ("renal", "kidney").
+
+    A stem is no word, and now and then two words meet in one: the strict form comes first.
+    """
+    plain = _plain_stem(word)
+    return _SYNONYMS.get(plain, plain)
 
 
 def name_key(text: str) -> str:
@@ -71,3 +90,9 @@ def name_key(text: str) -> str:
     return " ".join(sorted({stem(word) for word in words if word not in STOP_WORDS})) or " ".join(
         words
     )
+
+
+def core_key(key: str) -> str:
+    """RETURNS (str): The key without words that say how, how much or where ("severe", "bilateral");
+    as it is where nothing else is left."""
+    return " ".join(stem for stem in key.split(" ") if stem not in MODIFIERS) or key

@@ -1,0 +1,98 @@
+"""Which candidate is meant: a weighted sum, or a small network that learned from linked mentions.
+
+Scores of a pool and one fixed score for "none of them" (NIL) become probabilities by a softmax, so
+that a ranker is trained and calibrated as one distribution (listwise, Cao et al. 2007).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BioclinError
+from .candidates import COLUMN, FEATURES, N_FEATURES
+
+FloatArray = NDArray[np.float32]
+
+# Chosen on the train and dev mentions of NCBI-disease, BC5CDR and CANTEMIST, without their names.
+UNTRAINED = {
+    "exact": 4.0,
+    "key": 1.5,
+    "core": 3.0,
+    "similar": 6.0,
+    "meaning": 4.0,
+    "preferred": 0.3,
+    "language": 0.2,
+}
+UNTRAINED_NIL = 3.0
+NIL = "nil"
+
+
+class Ranker:
+    """Scores the candidates of a mention.
+
+    weights (Mapping[str, FloatArray]): `scale` (N_FEATURES,), `hidden` (N_FEATURES, n_hidden),
+        `hidden_bias` (n_hidden,), `out` (n_hidden,), `direct` (N_FEATURES,), `nil` (): Score of a
+        candidate x is out . relu(hidden (x * scale) + hidden_bias) + direct . (x * scale).
+    """
+
+    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        self.weights = {name: np.asarray(values, np.float32) for name, values in weights.items()}
+
+    @classmethod
+    def untrained(cls) -> "Ranker":
+        """RETURNS (Ranker): With fixed weights, for a terminology without linked mentions."""
+        direct = np.zeros(N_FEATURES)
+        for name, weight in UNTRAINED.items():
+            direct[COLUMN[name]] = weight
+        weights: dict[str, NDArray[Any]] = {
+            "scale": np.ones(N_FEATURES),
+            "hidden": np.zeros((N_FEATURES, 1)),
+            "hidden_bias": np.zeros(1),
+            "out": np.zeros(1),
+            "direct": direct,
+            NIL: np.array(UNTRAINED_NIL),
+        }
+        return cls(weights)
+
+    def scores(self, features: FloatArray) -> FloatArray:
+        """
+        features (FloatArray): (n, N_FEATURES).
+        RETURNS (FloatArray): (n,).
+        """
+        w = self.weights
+        scaled = features * w["scale"]
+        hidden = np.maximum(scaled @ w["hidden"] + w["hidden_bias"], 0)
+        scores: FloatArray = hidden @ w["out"] + scaled @ w["direct"]
+        return scores
+
+    def probabilities(self, features: FloatArray) -> FloatArray:
+        """
+        features (FloatArray): (n, N_FEATURES).
+        RETURNS (FloatArray): (n,) each candidate's, which with that of NIL sum to 1.
+        """
+        scores = self.scores(features)
+        nil = float(self.weights[NIL])
+        top = max(nil, float(scores.max(initial=-np.inf)))
+        exps = np.exp(scores - top)
+        total = exps.sum() + np.exp(nil - top)
+        return (exps / total).astype(np.float32)
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (dict): Plain values, which `from_dict` takes."""
+        return {
+            "features": list(FEATURES),
+            "weights": {name: values.tolist() for name, values in self.weights.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Ranker":
+        """RETURNS (Ranker): As it was when `to_dict` was called.
+        RAISES (BioclinError): It knows other features than this version."""
+        if tuple(data["features"]) != FEATURES:
+            raise BioclinError(
+                "ranker: trained with the features of another version of spacy-bioclin; train it "
+                "again with `bioclin train-linker`"
+            )
+        return cls({name: np.array(values) for name, values in data["weights"].items()})
