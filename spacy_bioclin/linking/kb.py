@@ -139,7 +139,7 @@ class KnowledgeBase:
             check_meta(loaded["meta"], "the bytes", None)
             described = loaded["meta"]["arrays"]
             arrays = {
-                name: np.frombuffer(content, described[name]["dtype"]).reshape(
+                name: np.frombuffer(bytearray(content), described[name]["dtype"]).reshape(
                     described[name]["shape"]
                 )
                 for name, content in loaded["arrays"].items()

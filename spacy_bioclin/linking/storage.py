@@ -90,7 +90,8 @@ def load_array(path: Path, name: str, described: Mapping[str, Any]) -> np.ndarra
     file = path / f"{name}.npy"
     try:
         mapped = file.stat().st_size > MIN_MAPPED
-        # A plain view of the mapping: slices of a memmap take several times longer.
+        # A plain view of the mapping: slices of a memmap take several times longer. Copied where
+        # it is written to, which is nowhere: sparse_dot_topn takes no read-only array.
         array = np.asarray(np.load(file, mmap_mode="c" if mapped else None))
         whole = [array.dtype.str, list(array.shape)] == [described["dtype"], described["shape"]]
     except (OSError, ValueError, EOFError, KeyError, TypeError):
