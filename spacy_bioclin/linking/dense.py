@@ -16,14 +16,14 @@ from .kb import KnowledgeBase
 
 # Raised with every change of the files; a folder of another version has to be built again.
 FORMAT = 1
-META, VECTORS, LISTS = "meta.json", "vectors.f16", "lists.faiss"
-# Arrays beside them: names that each vector stands for, each concept once, where those of a vector
-# begin, and the vector of each name.
+META, VECTORS, GRAPH = "meta.json", "vectors.f16", "graph.faiss"
+# Arrays beside them: names that each vector stands for, where those of a vector begin, and the
+# vector of each name.
 NAMES, START, ROW_OF_NAME = "names.npy", "start.npy", "row_of_name.npy"
 # Vectors and questions that are compared at once.
 ROWS, QUERIES = 32_768, 512
-# Lists that are read, and how many times k of their nearest vectors are compared exactly.
-N_PROBED, REFINED = 32, 4
+# Of the graph: vectors that are kept in view, and how many times k of them are compared exactly.
+N_VIEWED, REFINED = 128, 2
 AGAIN = "build it again with `bioclin embed-kb`"
 
 IntArray = NDArray[np.int32]
@@ -102,7 +102,7 @@ class DenseIndex:
         return self._vectors[self._row_of_name[np.asarray(names, np.int64)]].astype(np.float32)
 
     def search(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        """Find the nearest names. Of names of a concept that share a vector, the first is found.
+        """Find the nearest names.
 
         vectors (FloatArray): (n, width), of length 1, from the same encoder.
         k (int): How many for each.
@@ -111,7 +111,7 @@ class DenseIndex:
         """
         found = np.full((len(vectors), k), -1, np.int32)
         cosines = np.zeros((len(vectors), k), np.float32)
-        search = self._search_all if self._lists is None else self._search_lists
+        search = self._search_all if self._graph is None else self._search_graph
         for i in range(0, len(vectors), QUERIES):
             part = slice(i, i + QUERIES)
             queries = torch.from_numpy(np.ascontiguousarray(vectors[part], np.float32))
@@ -150,8 +150,8 @@ class DenseIndex:
             rows = rows.gather(1, kept)
         return rows.cpu().numpy(), cosines.cpu().numpy()
 
-    def _search_lists(self, queries: torch.Tensor, k: int) -> tuple[NDArray[Any], FloatArray]:
-        _, rows = self._lists.search(queries.numpy(), min(len(self), REFINED * k))
+    def _search_graph(self, queries: torch.Tensor, k: int) -> tuple[NDArray[Any], FloatArray]:
+        _, rows = self._graph.search(queries.numpy(), min(len(self), REFINED * k))
         near = torch.from_numpy(self._vectors[np.maximum(rows, 0)]).float()
         cosines = (near @ queries[:, :, None])[:, :, 0].numpy()
         cosines[rows < 0] = -np.inf
@@ -159,14 +159,16 @@ class DenseIndex:
         return np.take_along_axis(rows, kept, 1), np.take_along_axis(cosines, kept, 1)
 
     @cached_property
-    def _lists(self) -> Any:
-        """The lists of faiss, memory-mapped; None where all vectors are compared."""
-        if self.device.type != "cpu" or LISTS not in self.meta["files"]:
+    def _graph(self) -> Any:
+        """The graph of faiss; None where all vectors are compared."""
+        if self.device.type != "cpu" or GRAPH not in self.meta["files"]:
             return None
         faiss = import_faiss()
-        lists = faiss.read_index(str(self.path / LISTS), faiss.IO_FLAG_MMAP)
-        lists.nprobe = N_PROBED
-        return lists
+        # Since faiss 1.11 the vectors in it can be memory-mapped.
+        flags = getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
+        graph = faiss.read_index(str(self.path / GRAPH), flags)
+        graph.hnsw.efSearch = N_VIEWED
+        return graph
 
 
 def map_vectors(file: Path, width: int) -> NDArray[np.float16]:

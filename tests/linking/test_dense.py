@@ -13,7 +13,7 @@ from spacy_bioclin.linking import embed
 from spacy_bioclin.linking.build import build_kb
 from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.dense import META, VECTORS, DenseIndex
-from spacy_bioclin.linking.embed import embed_names, written_as
+from spacy_bioclin.linking.embed import embed_names
 from spacy_bioclin.linking.kb import KnowledgeBase
 from tests.conftest import make_encoder
 
@@ -30,8 +30,8 @@ def make_kb(folder: Path) -> KnowledgeBase:
         for colour in COLOURS
         for thing in THINGS
     ]  # fmt: skip
-    # Two concepts with a name of the same words.
-    concepts.append(Concept("other", "Another red rash", "en", (Alias("rashes, red", "en"),)))
+    # Two concepts share a name.
+    concepts.append(Concept("other", "Another red rash", "en", (Alias("red rashs", "en"),)))
     return build_kb(iter(concepts), folder, report=SkipReport())
 
 
@@ -52,20 +52,12 @@ def index(
     return embed_names(kb, encoder, tmp_path_factory.mktemp("dense") / "dense")
 
 
-def test_names_of_a_key_share_the_vector_of_one_of_them(
+def test_each_way_to_write_a_name_has_a_vector(
     kb: KnowledgeBase, encoder: NameEncoder, index: DenseIndex
 ) -> None:
-    n_keys = len(kb.arrays["key_names_start"]) - 1
-    assert len(index) == n_keys < len(kb.names)
-    for key in range(n_keys):
-        names = kb.names_of_key(key)
-        expected = encoder.encode([written_as(kb, key)])[0]
-        assert written_as(kb, key) in [kb.names[i] for i in names]
-        for vector in index.vectors_of(names):
-            assert np.allclose(vector, expected, atol=1e-3)
-    assert any(", " in kb.names[kb.names_of_key(key)[0]] for key in range(n_keys))
-    turned = [key for key in range(n_keys) if len(kb.names_of_key(key)) > 1]
-    assert not any(", " in written_as(kb, key) for key in turned)
+    names = list(kb.names)
+    assert len(index) == len(set(names)) < len(names)
+    assert np.allclose(index.vectors_of(range(len(names))), encoder.encode(names), atol=1e-3)
 
 
 def test_search_finds_what_comparing_with_all_names_finds(
@@ -73,18 +65,11 @@ def test_search_finds_what_comparing_with_all_names_finds(
 ) -> None:
     monkeypatch.setattr("spacy_bioclin.linking.dense.ROWS", 7)
     monkeypatch.setattr("spacy_bioclin.linking.dense.QUERIES", 3)
-    queries = index.encode(["red rash", "spot", "the blue nail", "white", "?"])
+    queries = index.encode(["red rashs", "spot", "the blue nail", "white", "?"])
     names, cosines = index.search(queries, 12)
     assert names.dtype == np.int32
     assert cosines.dtype == np.float32
-    # One name for each concept of a key; the order of keys decides between equal cosines.
-    rows = np.array([
-        (key, name)
-        for key in range(len(index))
-        for i, name in enumerate(kb.names_of_key(key))
-        if kb.name_concept[name] not in kb.name_concept[kb.names_of_key(key)[:i]]
-    ])  # fmt: skip
-    vectors = index.vectors_of(rows[:, 1])
+    vectors = index.vectors_of(range(len(kb.names)))
     for query, found, cosine in zip(queries, names, cosines, strict=True):
         expected = vectors @ query
         assert np.allclose(cosine, np.sort(expected)[::-1][:12], atol=1e-6)
@@ -97,27 +82,25 @@ def test_search_finds_what_comparing_with_all_names_finds(
 
 def test_more_than_all_names_are_padded(kb: KnowledgeBase, index: DenseIndex) -> None:
     names, cosines = index.search(index.encode(["red rash", "eye"]), 500)
-    n_found = (names >= 0).sum(1)
-    assert (n_found >= len(index)).all()
-    assert (n_found <= len(kb.names)).all()
-    assert (names[0, n_found[0] :] == -1).all()
-    assert (cosines[0, n_found[0] :] == 0).all()
+    assert (np.sort(names)[:, -len(kb.names) :] == np.arange(len(kb.names))).all()
+    assert (names[:, len(kb.names) :] == -1).all()
+    assert (cosines[:, len(kb.names) :] == 0).all()
     assert index.search(np.zeros((0, 16), np.float32), 5)[0].shape == (0, 5)
 
 
-def test_lists_give_the_names_of_the_exact_search(
+def test_graph_gives_the_names_of_the_exact_search(
     kb: KnowledgeBase, encoder: NameEncoder, index: DenseIndex, tmp_path: Path
 ) -> None:
     pytest.importorskip("faiss")
-    lists = embed_names(kb, encoder, tmp_path / "lists", exact_limit=10)
-    assert lists._lists is not None
-    assert index._lists is None
+    graph = embed_names(kb, encoder, tmp_path / "graph", exact_limit=10)
+    assert graph._graph is not None
+    assert index._graph is None
     queries = encoder.encode(["red rash", "spot", "the blue nail", "white"])
-    exact, approximate = index.search(queries, 10), lists.search(queries, 10)
+    exact, approximate = index.search(queries, 10), graph.search(queries, 10)
     common = [len(set(a) & set(b)) for a, b in zip(exact[0], approximate[0], strict=True)]
     assert sum(common) >= 0.9 * exact[0].size
     for query, names, cosines in zip(queries, *approximate, strict=True):
-        assert np.allclose(lists.vectors_of(names) @ query, cosines, atol=1e-6)
+        assert np.allclose(graph.vectors_of(names) @ query, cosines, atol=1e-6)
         assert (np.diff(cosines) <= 0).all()
 
 
@@ -126,7 +109,7 @@ def test_faiss_that_is_missing_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(BioclinError, match=r"spacy-bioclin\[dense\]"):
-        embed_names(kb, encoder, tmp_path / "lists", exact_limit=10)
+        embed_names(kb, encoder, tmp_path / "graph", exact_limit=10)
     assert not list(tmp_path.iterdir())
 
 
