@@ -2,16 +2,17 @@
 what mentions of the training data meant. Each text is looked up once, whatever its mentions."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .kb import KnowledgeBase
 from .learned import LearnedNames
-from .normalize import STOP_WORDS, core_key, name_key, normalize
+from .normalize import core_key, name_key
 
-IntArray = NDArray[np.int32]
+IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.float32]
 
 # What is known of a pair of text and concept; a ranker weighs it.
@@ -22,8 +23,7 @@ FEATURES = (
     "similar",  # highest trigram cosine of a name
     "preferred",  # the best name is the preferred one
     "language",  # the best name is of the note's language
-    "shared",  # share of the text's words that the best name holds
-    "covered",  # share of the best name's words that the text holds
+    "length",  # bytes of the shorter of text and best name, divided by those of the longer
     "meaning",  # highest cosine of the encoder's vectors of text and names
     "same_mention",  # share of the training mentions with this text that meant the concept
     "similar_mention",  # highest cosine of a training mention that meant the concept
@@ -35,8 +35,6 @@ N_FEATURES = len(FEATURES)
 COLUMN = {name: i for i, name in enumerate(FEATURES)}
 # Names that are read for each concept that is asked for.
 NAMES_PER_CONCEPT = 2
-# A concept's names whose meaning is compared, from the preferred one on.
-MAX_NAMES = 12
 MIN_SHORT = 4
 
 
@@ -75,7 +73,7 @@ class Meanings(Protocol):
 
     def search(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]: ...
 
-    def vectors_of(self, rows: IntArray) -> FloatArray: ...
+    def vectors_of(self, names: IntArray) -> FloatArray: ...
 
 
 class CandidateGenerator:
@@ -101,8 +99,8 @@ class CandidateGenerator:
         self.meanings, self.learned = meanings, learned
         self._first = np.asarray(kb.first_name)
         self._concept = np.asarray(kb.name_concept)
-        own = [code for code, name in enumerate(kb.langs) if name in (lang, "")]
-        self._is_own = np.isin(np.asarray(kb.name_lang), own)
+        self._lang = np.asarray(kb.name_lang)
+        self._own = np.array([name in (lang, "") for name in kb.langs])
 
     def __call__(
         self, texts: Sequence[str], folds: Sequence[int | None] | None = None
@@ -115,117 +113,126 @@ class CandidateGenerator:
         """
         if not texts:
             return []
+        folds = folds or [None] * len(texts)
         keys = [name_key(text) for text in texts]
-        exact, same = self.kb.exact(texts), self.kb.same_key(keys)
-        core = self.kb.same_key([core_key(key) for key in keys])
-        similar = self.kb.similar.search(keys, NAMES_PER_CONCEPT * self.n_candidates)
-        vectors = self.meanings.encode(texts) if self.meanings else None
-        near = None
-        if self.meanings and vectors is not None:
-            near = self.meanings.search(vectors, NAMES_PER_CONCEPT * self.n_candidates)
-        own_folds = folds or [None] * len(texts)
-        learned = None
+        vectors = self.meanings.encode(texts) if self.meanings is not None else None
+        pairs = _Pairs(len(self.kb))
         if self.learned is not None:
-            learned = self.learned.find(texts, keys, own_folds, self.n_candidates)
-        pools = []
-        for i, text in enumerate(texts):
-            rows, cosines = self._similar_names(similar[0][i], similar[1][i])
-            hits = _Hits(self._concept)
-            hits.add(rows, cosines, "similar", self.n_candidates)
-            hits.add(core[i], np.ones(len(core[i]), np.float32), "core")
-            hits.add(same[i], np.ones(len(same[i]), np.float32), "key")
-            hits.add(exact[i], np.ones(len(exact[i]), np.float32), "exact")
-            if near is not None:
-                hits.add(near[0][i], near[1][i], "meaning", self.n_candidates)
-            if learned is not None:
-                for concept, (share, cosine) in learned[i].items():
-                    hits.add_learned(concept, share, cosine)
-            pool = self._pool(hits, text, None if vectors is None else vectors[i])
-            if self.learned is not None and len(pool.concepts):
-                counts = [self.learned.frequency(int(c), own_folds[i]) for c in pool.concepts]
-                pool.features[:, COLUMN["frequency"]] = np.log1p(counts)
-                pool.features[:, COLUMN["seen"]] = np.array(counts) > 0
-            pools.append(pool)
-        return pools
+            rows, concepts, shares, cosines = self.learned.find(
+                texts, keys, folds, self.n_candidates
+            )
+            pairs.add(rows, concepts, "same_mention", shares)
+            pairs.add(rows, concepts, "similar_mention", cosines)
+        # From the weakest way to the strongest: the name of the last one is shown.
+        if self.meanings is not None and vectors is not None:
+            found, near = self.meanings.search(vectors, NAMES_PER_CONCEPT * self.n_candidates)
+            rows, columns = np.nonzero(found >= 0)
+            self._add(pairs, rows, found[rows, columns], "meaning", near[rows, columns])
+        self._add(pairs, *self._similar(keys))
+        cores = [core_key(key) for key in keys]
+        for feature, names in (
+            ("core", self.kb.same_key(cores)),
+            ("key", self.kb.same_key(keys)),
+            ("exact", self.kb.exact(texts)),
+        ):
+            rows = np.repeat(np.arange(len(texts)), [len(n) for n in names])
+            self._add(pairs, rows, np.concatenate(names), feature, np.ones(len(rows), np.float32))
+        return self._pools(pairs, texts, folds, vectors)
 
-    def _similar_names(self, keys: IntArray, cosines: FloatArray) -> tuple[IntArray, FloatArray]:
-        """RETURNS (tuple[IntArray, FloatArray]): The names with these keys."""
-        found = [self.kb.names_of_key(int(key)) for key in keys if key >= 0]
-        if not found:
-            return np.zeros(0, np.int32), np.zeros(0, np.float32)
-        lengths = [len(names) for names in found]
-        return np.concatenate(found), np.repeat(cosines[: len(found)], lengths)
+    def _similar(self, keys: Sequence[str]) -> tuple[IntArray, IntArray, str, FloatArray]:
+        """RETURNS (tuple): Text, name, feature and cosine of each similar name, best first."""
+        found, cosines = self.kb.similar.search(keys, NAMES_PER_CONCEPT * self.n_candidates)
+        rows, columns = np.nonzero(found >= 0)
+        key = found[rows, columns]
+        start = np.asarray(self.kb.arrays["key_names_start"])
+        n_names = start[key + 1] - start[key]
+        names = np.asarray(self.kb.arrays["key_names"])[ranges(start[key], n_names)]
+        values = np.repeat(cosines[rows, columns], n_names)
+        return np.repeat(rows, n_names), names, "similar", values
 
-    def _pool(self, hits: "_Hits", text: str, vector: FloatArray | None) -> Pool:
-        concepts = np.fromiter(hits.values, np.int32, len(hits.values))
-        names = np.fromiter((hits.names.get(int(c), -1) for c in concepts), np.int32)
-        if not len(concepts):
-            return Pool(concepts, names, np.zeros((0, N_FEATURES), np.float32))
-        features = np.stack([hits.values[int(c)] for c in concepts])
-        words = set(normalize(text).split()) - STOP_WORDS
-        for row, name in enumerate(names):
-            if name < 0:
-                name = self._first[concepts[row]]
-            features[row, COLUMN["preferred"]] = self._first[concepts[row]] == name
-            features[row, COLUMN["language"]] = self._is_own[name]
-            others = set(normalize(self.kb.names[name]).split()) - STOP_WORDS
-            both = len(words & others)
-            features[row, COLUMN["shared"]] = both / max(len(words), 1)
-            features[row, COLUMN["covered"]] = both / max(len(others), 1)
-        if self.meanings is not None and vector is not None:
-            meaning = self._meaning(concepts, names, vector)
-            column = features[:, COLUMN["meaning"]]
-            np.maximum(column, meaning, out=column)
-        features[:, COLUMN["short"]] = len(text) < MIN_SHORT
-        return Pool(concepts, names, features)
-
-    def _meaning(self, concepts: IntArray, names: IntArray, vector: FloatArray) -> FloatArray:
-        """RETURNS (FloatArray): (n,) highest cosine of the vector with names of each concept."""
-        assert self.meanings is not None
-        first = self._first[concepts]
-        n_names = np.minimum(self._first[concepts + 1] - first, MAX_NAMES)
-        start = np.cumsum(n_names) - n_names
-        rows = np.arange(n_names.sum()) + np.repeat(first - start, n_names)
-        found = np.where(names >= 0, names, first)
-        cosines = self.meanings.vectors_of(np.concatenate([rows, found]).astype(np.int32)) @ vector
-        best = np.maximum.reduceat(cosines[: len(rows)], start)
-        return np.maximum(best, cosines[len(rows) :])
-
-
-class _Hits:
-    """The concepts found for one text, with the name that led there first."""
-
-    def __init__(self, concept_of_name: IntArray) -> None:
-        self.concept_of_name = concept_of_name
-        self.values: dict[int, FloatArray] = {}
-        self.names: dict[int, int] = {}
-
-    def add(
-        self, names: IntArray, cosines: FloatArray, feature: str, limit: int | None = None
+    def _add(
+        self, pairs: "_Pairs", rows: IntArray, names: IntArray, feature: str, values: FloatArray
     ) -> None:
-        """Add names, best first; a later way of looking replaces the name that is shown."""
-        column, n_new = COLUMN[feature], 0
-        seen = set()
-        for name, cosine in zip(names.tolist(), cosines.tolist(), strict=True):
-            if name < 0:
-                break
-            concept = int(self.concept_of_name[name])
-            if concept in seen:
-                continue
-            if limit is not None and n_new == limit:
-                break
-            seen.add(concept)
-            n_new += 1
-            values = self.values.get(concept)
-            if values is None:
-                values = self.values[concept] = np.zeros(N_FEATURES, np.float32)
-            values[column] = cosine
-            if feature != "meaning" or concept not in self.names:
-                self.names[concept] = name
+        """Add names, which stand best first for each text; `n_candidates` concepts of each."""
+        concepts = self._concept[names]
+        _, first = np.unique(rows * len(self.kb) + concepts, return_index=True)
+        first = np.sort(first)
+        rows = rows[first]
+        rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+        first = first[rank < self.n_candidates]
+        pairs.add(rows[rank < self.n_candidates], concepts[first], feature, values[first])
+        pairs.name(names[first])
 
-    def add_learned(self, concept: int, share: float, cosine: float) -> None:
-        """Add what training mentions say of a concept."""
-        row = self.values.get(concept)
-        if row is None:
-            row = self.values[concept] = np.zeros(N_FEATURES, np.float32)
-        row[COLUMN["same_mention"]], row[COLUMN["similar_mention"]] = share, cosine
+    def _pools(
+        self,
+        pairs: "_Pairs",
+        texts: Sequence[str],
+        folds: Sequence[int | None],
+        vectors: FloatArray | None,
+    ) -> list[Pool]:
+        rows, concepts, names, features = pairs.join()
+        first = self._first[concepts]
+        shown = np.where(names >= 0, names, first)
+        at = self.kb.names.start
+        n_bytes, n_own = at[shown + 1] - at[shown], np.array([len(t.encode()) for t in texts])[rows]
+        features[:, COLUMN["length"]] = np.minimum(n_bytes, n_own) / np.maximum(n_bytes, n_own)
+        features[:, COLUMN["preferred"]] = shown == first
+        features[:, COLUMN["language"]] = self._own[self._lang[shown]]
+        features[:, COLUMN["short"]] = np.array([len(text) < MIN_SHORT for text in texts])[rows]
+        if self.learned is not None:
+            n_seen = self.learned.frequency(
+                concepts, np.array([-1 if f is None else f for f in folds])[rows]
+            )
+            features[:, COLUMN["frequency"]] = np.log1p(n_seen)
+            features[:, COLUMN["seen"]] = n_seen > 0
+        if self.meanings is not None and vectors is not None:
+            column = features[:, COLUMN["meaning"]]
+            for found in (first, shown):
+                own = self.meanings.vectors_of(found)
+                np.maximum(column, (own * vectors[rows]).sum(1), out=column)
+        ends = np.searchsorted(rows, np.arange(len(texts) + 1))
+        return [Pool(concepts[a:b], names[a:b], features[a:b]) for a, b in pairwise(ends)]
+
+
+def ranges(start: IntArray, lengths: IntArray) -> IntArray:
+    """RETURNS (IntArray): start[0], start[0] + 1, … for each, one after the other."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - lengths), lengths)
+
+
+class _Pairs:
+    """Pairs of text and concept as they are found, joined at the end."""
+
+    def __init__(self, n_concepts: int) -> None:
+        self.n_concepts = n_concepts
+        self.keys: list[IntArray] = []
+        self.values: list[FloatArray] = []
+        self.columns: list[int] = []
+        self.names: list[IntArray | None] = []
+
+    def add(self, rows: IntArray, concepts: IntArray, feature: str, values: FloatArray) -> None:
+        self.keys.append(rows.astype(np.int64) * self.n_concepts + concepts)
+        self.values.append(values)
+        self.columns.append(COLUMN[feature])
+        self.names.append(None)
+
+    def name(self, names: IntArray) -> None:
+        """Give the names that led to what was added last."""
+        self.names[-1] = names
+
+    def join(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+        """RETURNS (tuple): Text, concept, name (-1: none) and features of each pair, by text."""
+        pairs, inverse = np.unique(np.concatenate(self.keys), return_inverse=True)
+        features = np.zeros((len(pairs), N_FEATURES), np.float32)
+        names = np.full(len(pairs), -1, np.int64)
+        start = 0
+        for keys, values, column, found in zip(
+            self.keys, self.values, self.columns, self.names, strict=True
+        ):
+            where = inverse[start : start + len(keys)]
+            start += len(keys)
+            features[where, column] = values
+            if found is not None:
+                names[where] = found
+        rows, concepts = np.divmod(pairs, self.n_concepts)
+        return rows, concepts, names, features

@@ -2,9 +2,12 @@
 concept occurs (the popularity prior). Counts are kept by fold of the training notes, so that a
 ranker can learn from a mention as if its own note had not been seen."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .kb import KnowledgeBase
 from .ngrams import NgramIndex, build_arrays
@@ -14,8 +17,8 @@ N_FOLDS = 5
 # Added to the number of mentions of a text: what was seen once weighs less than what is seen often.
 SHRINK = 0.5
 
-# (concept, fold) -> mentions
-Counts = Counter[tuple[int, int]]
+IntArray = NDArray[np.integer[Any]]
+FloatArray = NDArray[np.float32]
 
 
 class LearnedMention(NamedTuple):
@@ -41,52 +44,67 @@ class LearnedNames:
     def __init__(self, kb: KnowledgeBase, mentions: Iterable[LearnedMention]) -> None:
         self.counts = Counter(mentions)
         self.n_unknown = 0
-        self._texts: dict[str, Counts] = defaultdict(Counter)
-        self._keys: dict[str, Counts] = defaultdict(Counter)
-        concepts: Counts = Counter()
+        texts, keys = _Table(), _Table()
+        seen: Counter[tuple[int, int]] = Counter()
         for mention, n in self.counts.items():
             number = kb.number(mention.kb_id)
             if number is None:
                 self.n_unknown += n
                 continue
-            where = number, mention.fold
-            self._texts[normalize(mention.text)][where] += n
-            self._keys[name_key(mention.text)][where] += n
-            concepts[where] += n
-        self._names = sorted(self._keys)
-        self._index = NgramIndex(build_arrays(self._names)) if self._names else None
-        self._frequency = {f: _outside(concepts, f) for f in (None, *range(N_FOLDS))}
+            texts.add(normalize(mention.text), number, mention.fold, n)
+            keys.add(name_key(mention.text), number, mention.fold, n)
+            seen[number, mention.fold] += n
+        self._texts, self._keys = texts.freeze(), keys.freeze()
+        self._index = NgramIndex(build_arrays(self._keys.names)) if self._keys.names else None
+        # Mentions of each concept, in all folds and outside each.
+        self._concepts = np.array(sorted({concept for concept, _ in seen}), np.int64)
+        self._frequency = np.zeros((len(self._concepts), N_FOLDS + 1), np.int64)
+        for (concept, fold), n in seen.items():
+            row = np.searchsorted(self._concepts, concept)
+            self._frequency[row] += n
+            self._frequency[row, fold] -= n
 
     def find(
         self, texts: Sequence[str], keys: Sequence[str], folds: Sequence[int | None], n: int
-    ) -> list[dict[int, tuple[float, float]]]:
+    ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Find what mentions like some texts meant.
 
         texts (Sequence[str]), keys (Sequence[str]): Mentions and their keys.
         folds (Sequence[int | None]): Fold whose mentions do not count for each.
         n (int): Similar mentions to look at.
-        RETURNS (list[dict]): Row of a concept -> share of the mentions with this text (or key) that
-            meant it, and highest cosine of a mention that meant it.
+        RETURNS (tuple): For each pair that is found: text, row of the concept, share of the
+            mentions with this text (else with this key) that meant it, and highest cosine of a
+            mention that meant it.
         """
-        if self._index is None:
-            return [{} for _ in texts]
-        rows, cosines = self._index.search(keys, n)
-        found: list[dict[int, tuple[float, float]]] = []
+        found: dict[tuple[int, int], list[float]] = {}
+        if self._index is not None:
+            rows, cosines = self._index.search(keys, n)
+            for i, fold in enumerate(folds):
+                for row, cosine in zip(rows[i].tolist(), cosines[i].tolist(), strict=True):
+                    if row < 0:
+                        break
+                    for concept, _ in self._keys.meant(row, fold):
+                        found.setdefault((i, concept), [0.0, cosine])
         for i, (text, key, fold) in enumerate(zip(texts, keys, folds, strict=True)):
-            similar: dict[int, float] = {}
-            for row, cosine in zip(rows[i].tolist(), cosines[i].tolist(), strict=True):
-                if row >= 0:
-                    for concept in _outside(self._keys[self._names[row]], fold):
-                        similar.setdefault(concept, cosine)
-            same = _outside(self._texts.get(normalize(text), Counter()), fold)
-            same = same or _outside(self._keys.get(key, Counter()), fold)
-            total = sum(same.values()) + SHRINK
-            found.append({c: (same[c] / total, similar.get(c, 1.0)) for c in {**similar, **same}})
-        return found
+            meant = self._texts.meant(self._texts.rows.get(normalize(text)), fold)
+            meant = meant or self._keys.meant(self._keys.rows.get(key), fold)
+            total = sum(count for _, count in meant) + SHRINK
+            for concept, count in meant:
+                found.setdefault((i, concept), [0.0, 1.0])[0] = count / total
+        where = np.array(list(found), np.int64).reshape(-1, 2)
+        values = np.array(list(found.values()), np.float32).reshape(-1, 2)
+        return where[:, 0], where[:, 1], values[:, 0], values[:, 1]
 
-    def frequency(self, concept: int, fold: int | None) -> int:
-        """RETURNS (int): Training mentions of the concept outside the fold."""
-        return self._frequency[fold][concept]
+    def frequency(self, concepts: IntArray, folds: IntArray) -> IntArray:
+        """
+        concepts (IntArray): (n,) rows of the knowledge base.
+        folds (IntArray): (n,) folds that do not count, -1 for none.
+        RETURNS (IntArray): (n,) training mentions of each concept outside the fold.
+        """
+        if not len(self._concepts):
+            return np.zeros(len(concepts), np.int64)
+        rows = np.minimum(np.searchsorted(self._concepts, concepts), len(self._concepts) - 1)
+        return np.where(self._concepts[rows] == concepts, self._frequency[rows, folds], 0)
 
     def to_list(self) -> list[list[Any]]:
         """RETURNS (list[list]): Plain values, which `from_list` takes."""
@@ -98,10 +116,40 @@ class LearnedNames:
         return cls(kb, (LearnedMention(*row[:3]) for row in rows for _ in range(row[3])))
 
 
-def _outside(counts: Counts, fold: int | None) -> Counter[int]:
-    """RETURNS (Counter[int]): Concept -> mentions outside the fold."""
+class _Table:
+    """Names with the concepts that they meant in each fold."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[tuple[int, int]]] = {}
+        self.names: list[str] = []
+        self.rows: dict[str, int] = {}
+        self._by_fold: list[dict[int | None, list[tuple[int, int]]]] = []
+
+    def add(self, name: str, concept: int, fold: int, n: int) -> None:
+        self._counts.setdefault(name, Counter())[concept, fold] += n
+
+    def freeze(self) -> "_Table":
+        """RETURNS (_Table): Itself, ready to be asked."""
+        self.names = sorted(self._counts)
+        self.rows = {name: row for row, name in enumerate(self.names)}
+        for name in self.names:
+            counts = self._counts[name]
+            folds = {None, *(fold for _, fold in counts)}
+            self._by_fold.append({fold: _outside(counts, fold) for fold in folds})
+        return self
+
+    def meant(self, row: int | None, fold: int | None) -> list[tuple[int, int]]:
+        """RETURNS (list[tuple[int, int]]): Concepts that the name meant outside the fold, and how
+        often."""
+        if row is None:
+            return []
+        by_fold = self._by_fold[row]
+        return by_fold[fold if fold in by_fold else None]
+
+
+def _outside(counts: Counter[tuple[int, int]], fold: int | None) -> list[tuple[int, int]]:
     outside: Counter[int] = Counter()
     for (concept, other), n in counts.items():
         if other != fold:
             outside[concept] += n
-    return outside
+    return sorted(outside.items())

@@ -64,8 +64,7 @@ class Ranker:
         w = self.weights
         scaled = features * w["scale"]
         hidden = np.maximum(scaled @ w["hidden"] + w["hidden_bias"], 0)
-        scores: FloatArray = hidden @ w["out"] + scaled @ w["direct"]
-        return scores
+        return np.asarray(hidden @ w["out"] + scaled @ w["direct"], np.float32)
 
     def probabilities(self, features: FloatArray) -> FloatArray:
         """
