@@ -147,16 +147,21 @@ def info(
 
 def describe(kb: "KnowledgeBase", folder: Path) -> dict[str, Any]:
     """RETURNS (dict[str, Any]): What `info` prints, as numbers and strings."""
-    import numpy as np
-
-    counts = np.bincount(kb.name_lang, minlength=len(kb.langs)).tolist()
     keys = ("name", "version", "n_concepts", "n_names", "sources", "skipped", "format", "hash")
     return {
         **{key: kb.meta[key] for key in keys},
-        "names_in": {lang: n for lang, n in zip(kb.langs, counts, strict=True) if n},
+        "names_in": names_by_language(kb),
         "n_types": len(kb.meta["types"]),
         "bytes": sum(file.stat().st_size for file in folder.iterdir()),
     }
+
+
+def names_by_language(kb: "KnowledgeBase") -> dict[str, int]:
+    """RETURNS (dict[str, int]): Language -> number of names."""
+    import numpy as np
+
+    counts = np.bincount(kb.name_lang, minlength=len(kb.langs)).tolist()
+    return {lang: n for lang, n in zip(kb.langs, counts, strict=True) if n}
 
 
 def search(
@@ -264,8 +269,8 @@ def _stderr() -> "Console":
 
 
 def _summary(kb: "KnowledgeBase") -> str:
-    langs = ", ".join(lang or "?" for lang in kb.meta["langs"])
-    return f"{kb.meta['n_concepts']:,} concepts, {kb.meta['n_names']:,} names ({langs})"
+    counts = _counts(names_by_language(kb))
+    return f"{kb.meta['n_concepts']:,} concepts, {kb.meta['n_names']:,} names ({counts})"
 
 
 def _counts(names_in: Mapping[str, int]) -> str:

@@ -17,7 +17,7 @@ import srsly
 from ..errors import BioclinError
 from .columns import Strings
 from .concepts import Alias, Concept
-from .names_index import NGRAM, hash_text
+from .names_index import NGRAM, hash_texts
 from .ngrams import NgramIndex
 from .normalize import normalize
 from .storage import (
@@ -105,11 +105,10 @@ class KnowledgeBase:
         RAISES (BioclinError): There is something else.
         RAISES (OSError): It cannot be written.
         """
-        path = Path(path)
-        check_target(path)
-        partial, old = (path.with_name(f"{path.name}.{end}") for end in ("partial", "old"))
-        for folder in (partial, old):
-            clear_folder(folder)
+        check_target(Path(path))
+        target = Path(path).resolve()
+        partial, old = (target.with_name(f"{target.name}.{end}") for end in ("partial", "old"))
+        clear_folder(partial)
         partial.mkdir(parents=True)
         try:
             for name, array in self.arrays.items():
@@ -119,9 +118,10 @@ class KnowledgeBase:
         except OSError:
             clear_folder(partial)
             raise
-        if path.exists():
-            path.rename(old)
-        partial.rename(path)
+        if target.exists():
+            clear_folder(old)
+            target.rename(old)
+        partial.rename(target)
         clear_folder(old)
         return KnowledgeBase.open(path)
 
@@ -236,7 +236,7 @@ class KnowledgeBase:
         return self._row("key_names", key)
 
     def _look_up(self, what: str, texts: Sequence[str]) -> list[np.ndarray]:
-        hashes = np.array([hash_text(text) for text in texts], np.uint64)
+        hashes = hash_texts(texts)
         known, rows = self.arrays[f"{what}_hash"], self.arrays[f"{what}_row"]
         low, high = (np.searchsorted(known, hashes, side) for side in ("left", "right"))
         return [np.asarray(rows[a:b]) for a, b in zip(low, high, strict=True)]

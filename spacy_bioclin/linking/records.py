@@ -1,5 +1,6 @@
 """Records of concepts as they come, held as numbers and bytes until a knowledge base is made."""
 
+import re
 from array import array
 from collections.abc import Collection
 
@@ -12,6 +13,8 @@ from .normalize import normalize
 
 # A longer "name" is a definition or a table read wrongly.
 MAX_NAME = 500
+# Two together are left of any text, which spares most names a normalisation.
+SURE = re.compile("[A-Za-z0-9]{2}")
 # A byte tells the language of a name.
 MAX_LANGS = 256
 
@@ -100,7 +103,7 @@ class Records:
             self.report.skip(f"name in language {lang}, not asked for", id)
         elif len(text) > MAX_NAME:
             self.report.skip(f"name over {MAX_NAME} characters", id)
-        elif not normalize(text):
+        elif not SURE.search(text) and not normalize(text):
             self.report.skip("name without a letter (Latin or Greek) or digit", id)
         else:
             self.names.add(owner, text)

@@ -122,6 +122,18 @@ def test_writing_over_another(kb, concepts, tmp_path):
     assert list(kb.ids) == ["D1", "D10", "D2", "D3"], "who had opened the old one keeps it"
 
 
+def test_writing_here_and_after_a_run_that_was_killed(kb, concepts, tmp_path, monkeypatch):
+    (tmp_path / "kb").rename(tmp_path / "kb.old")
+    (tmp_path / "kb.partial").mkdir()
+    (tmp_path / "kb.partial" / "names.npy").write_bytes(b"half")
+    build_kb(concepts, tmp_path / "kb")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kb"]
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert list(build_kb(concepts, ".").ids) == list(kb.ids)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "kb"]
+
+
 def test_what_is_no_knowledge_base_stays(tmp_path):
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "thesis.txt").write_text("years of work")

@@ -100,8 +100,9 @@ def detect_format(source: Path) -> str:
         return found
     raise BioclinError(
         f"{source}: not recognised as a terminology; name its format ({', '.join(FORMATS)}), for a "
-        "table say which columns hold the id and the name, or by number in a table without a "
-        "header line; of UMLS, RxNorm and SNOMED CT give the folder of the release"
+        "table, which a tab, a semicolon, a comma or | separates, say which columns hold the id "
+        "and the name, or by number in a table without a header line; of UMLS, RxNorm and SNOMED "
+        "CT give the folder of the release"
     )
 
 

@@ -76,8 +76,8 @@ def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
         number = 0
         while True:
             try:
-                line = file.readline(MAX_LINE_BYTES)
                 number += 1
+                line = file.readline(MAX_LINE_BYTES)
                 if not line:
                     return
                 if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
