@@ -81,6 +81,8 @@ def check_target(path: Path) -> None:
     """RAISES (BioclinError): A knowledge base must not be written there."""
     if path.is_dir() and any(path.iterdir()) and not (path / META).is_file():
         raise BioclinError(f"{path} holds files that are no knowledge base: name a new folder")
+    if path.resolve() == Path.cwd():
+        raise BioclinError(f"{path} is the current folder: name a new one")
     if path.exists() and not path.is_dir():
         raise BioclinError(f"{path} is a file: name a folder")
 
