@@ -23,7 +23,7 @@ COMMANDS = (
     *("convert", "train", "distill_ner", "evaluate", "annotate", "package", "check_package"),
     *("clean_text", "learn_vocabulary", "init_encoder", "pretrain", "distill", "info"),
     *("deid", "deid_key", "calibrate", "augment_phi"),
-    *("embed_kb", "align_encoder"),
+    *("embed_kb", "align_encoder", "train_linker"),
 )
 # Each is a module of this folder with several commands.
 GROUPS = ("kb",)

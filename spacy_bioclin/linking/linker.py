@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .build import is_type
-from .candidates import COLUMN, Candidate, CandidateGenerator, Pool
+from .candidates import COLUMN, Candidate, CandidateGenerator, FloatArray, IntArray, Pool
 from .composites import split_composite
 from .normalize import name_key
 from .ranking import Ranker
@@ -27,6 +27,10 @@ class Mention(NamedTuple):
 
     text: str
     label: str = ""
+
+
+# A pool, its rows from the best on, and the probability of each row.
+Ranked = tuple[Pool, IntArray, FloatArray]
 
 
 class Link(NamedTuple):
@@ -85,6 +89,10 @@ class Linker:
             known.popitem(last=False)
         return [links[mention] for mention in mentions]
 
+    def forget(self) -> None:
+        """Look everything up again: candidates or ranking have changed."""
+        self._remembered.clear()
+
     def parts(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """RETURNS (list[tuple[str, ...]]): The parts of each text; a name that the knowledge base
         has is whole."""
@@ -98,46 +106,58 @@ class Linker:
                 split[i] = (texts[i],)
         return split
 
+    def rankings(self, mentions: Sequence[Mention]) -> list[tuple[tuple[list[str], ...], bool]]:
+        """RETURNS (list[tuple]): For each mention the ids of all candidates of each of its parts,
+        best first, and whether it is NIL; for evaluation."""
+        found = []
+        for pools, mention in zip(self._pools(mentions), mentions, strict=True):
+            ranked = [self._rank(pool, mention.label) for pool in pools]
+            ids = tuple([self._id(pool, i) for i in order] for pool, order, _ in ranked)
+            found.append((ids, not self._choose(ranked)))
+        return found
+
     def _link(self, mentions: Sequence[Mention]) -> list[Link]:
+        links = []
+        for pools, mention in zip(self._pools(mentions), mentions, strict=True):
+            ranked = [self._rank(pool, mention.label) for pool in pools]
+            shown = [self._candidate(*one, i) for one in ranked for i in one[1][: self.n_shown]]
+            links.append(Link(self._choose(ranked), tuple(shown)))
+        return links
+
+    def _pools(self, mentions: Sequence[Mention]) -> list[list[Pool]]:
+        """RETURNS (list[list[Pool]]): Candidates of the parts of each mention."""
         parts = self.parts([mention.text for mention in mentions])
         texts = list(dict.fromkeys(part for split in parts for part in split))
         pools = dict(zip(texts, self.generator(texts), strict=True))
-        return [
-            self._choose(mention, [pools[part] for part in split])
-            for mention, split in zip(mentions, parts, strict=True)
-        ]
+        return [[pools[part] for part in split] for split in parts]
 
-    def _choose(self, mention: Mention, pools: Sequence[Pool]) -> Link:
-        ranked = [self.rank(pool, mention.label) for pool in pools]
-        chosen = [
-            candidates[0].kb_id
-            for candidates, p_nil in ranked
-            if candidates and candidates[0].score >= max(self.threshold, p_nil)
-        ]
-        # A composite mention of which a part is unknown means more than the other parts say.
-        kb_id = AND.join(dict.fromkeys(chosen)) if len(chosen) == len(pools) else ""
-        return Link(kb_id, tuple(c for candidates, _ in ranked for c in candidates))
+    def _choose(self, ranked: Sequence[Ranked]) -> str:
+        """RETURNS (str): The ids of the parts, "" if one of them is NIL: a composite mention of
+        which a part is unknown means more than the other parts say."""
+        chosen = []
+        for pool, order, probabilities in ranked:
+            best = float(probabilities[order[0]]) if len(order) else 0.0
+            if not len(order) or best < max(self.threshold, 1 - float(probabilities.sum())):
+                return ""
+            chosen.append(self._id(pool, order[0]))
+        return AND.join(dict.fromkeys(chosen))
 
-    def rank(self, pool: Pool, label: str = "") -> tuple[list[Candidate], float]:
-        """RETURNS (tuple[list[Candidate], float]): The most probable candidates of a text, and the
-        probability that it means none."""
-        kb = self.generator.kb
+    def _rank(self, pool: Pool, label: str) -> Ranked:
+        """RETURNS (Ranked): The pool without concepts of other types, its rows from the most
+        probable on, and their probabilities."""
         if label in self.types:
             pool = self._of_types(pool, self.types[label])
-        if not len(pool.concepts):
-            return [], 1.0
         probabilities = self.ranker.probabilities(pool.features)
-        order = np.lexsort((pool.concepts, -probabilities))[: self.n_shown]
-        candidates = [
-            Candidate(
-                kb.ids[int(pool.concepts[i])],
-                kb.name_of(int(pool.concepts[i])),
-                float(probabilities[i]),
-                self._why(pool, int(i)),
-            )
-            for i in order
-        ]
-        return candidates, float(1 - probabilities.sum())
+        return pool, np.lexsort((pool.concepts, -probabilities)), probabilities
+
+    def _id(self, pool: Pool, i: int) -> str:
+        return str(self.generator.kb.ids[int(pool.concepts[i])])
+
+    def _candidate(
+        self, pool: Pool, order: IntArray, probabilities: FloatArray, i: int
+    ) -> Candidate:
+        name = self.generator.kb.name_of(int(pool.concepts[i]))
+        return Candidate(self._id(pool, i), name, float(probabilities[i]), self._why(pool, int(i)))
 
     def _of_types(self, pool: Pool, wanted: Collection[str]) -> Pool:
         kb = self.generator.kb
