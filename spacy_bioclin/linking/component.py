@@ -1,0 +1,313 @@
+"""`bioclin_linker`: the concepts that entities mean, with ranked candidates."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+from thinc.api import Config
+
+from ..errors import BioclinError
+from ..tokenization.abbreviations import Abbreviation
+from .bundle import LinkerBundle
+from .docs import (
+    abbreviations_of,
+    get_spans,
+    install_extensions,
+    mention_texts,
+    set_abbreviations,
+    set_candidates,
+    set_kb_ids,
+)
+from .kb import KnowledgeBase
+from .linker import Link, Linker, Mention
+
+DEFAULT_CONFIG = Config().from_str(
+    """
+[component]
+kb = null
+kb_hash = null
+carry = true
+model = null
+spans_key = null
+labels = null
+n_candidates = 48
+n_shown = 10
+threshold = 0.0
+expand_abbreviations = true
+meanings = null
+encoder = null
+overwrite = false
+
+[component.types]
+
+[component.scorer]
+@scorers = "spacy-bioclin.linking_scorer.v1"
+"""
+)
+
+
+@Language.factory(
+    "bioclin_linker",
+    assigns=["token.ent_kb_id", "doc.ents", "doc.spans", "span._.candidates"],
+    default_config=DEFAULT_CONFIG["component"],
+    default_score_weights={"link_f": 1.0, "link_p": 0.0, "link_r": 0.0, "link_acc": None},
+)
+def make_linker(
+    nlp: Language,
+    name: str,
+    kb: str | None,
+    kb_hash: str | None,
+    carry: bool,
+    model: str | None,
+    spans_key: str | None,
+    labels: list[str] | None,
+    types: dict[str, list[str]],
+    n_candidates: int,
+    n_shown: int,
+    threshold: float,
+    expand_abbreviations: bool,
+    meanings: str | None,
+    encoder: str | None,
+    overwrite: bool,
+    scorer: Callable[..., dict[str, Any]] | None,
+) -> "ConceptLinker":
+    """Make the component. It stands after whatever finds the entities.
+
+    kb (str | None): Folder of `bioclin kb build`; opened at first use. None: see `set_kb`.
+    kb_hash (str | None): What its hash has to be (`bioclin kb info`).
+    carry (bool): `to_disk` copies the knowledge base, and vectors and encoder, into the pipeline;
+        else it writes path and hash.
+    model (str | None): Folder of `bioclin train-linker`; None for fixed weights.
+    spans_key (str | None): Link `doc.spans[spans_key]`, or `doc.ents` if None.
+    labels (list[str] | None): Link spans of these labels; None: all.
+    types (dict[str, list[str]]): Label -> semantic types of the concepts that it may mean, "C04*"
+        for all that begin so; other labels may mean any concept.
+    n_candidates (int): Concepts for each way of looking.
+    n_shown (int): Candidates that are kept of each mention.
+    threshold (float): Least probability of a link, 0 to 1; NIL is also said where it is likelier.
+    expand_abbreviations (bool): Look up what the note says that an abbreviation stands for.
+    meanings (str | None): Folder of `bioclin embed-kb`; None: only how names are written counts.
+    encoder (str | None): Folder or hub name of the encoder that `meanings` was made with.
+    overwrite (bool): Also link spans that have a kb_id.
+    scorer (Callable | None): See `spacy-bioclin.linking_scorer.v1`.
+    """
+    bundle = LinkerBundle(
+        name,
+        kb=kb,
+        kb_hash=kb_hash,
+        carry=carry,
+        model=model,
+        meanings=meanings,
+        encoder=encoder,
+    )
+    return ConceptLinker(
+        nlp,
+        bundle,
+        name=name,
+        spans_key=spans_key,
+        labels=labels,
+        types=types,
+        n_candidates=n_candidates,
+        n_shown=n_shown,
+        threshold=threshold,
+        expand_abbreviations=expand_abbreviations,
+        overwrite=overwrite,
+        scorer=scorer,
+    )
+
+
+class DocLinks(NamedTuple):
+    """What was found in a Doc.
+
+    abbreviations (list[Abbreviation]): That it defines.
+    links (dict[int, Link]): Index of a span of the layer -> what it means.
+    """
+
+    abbreviations: list[Abbreviation]
+    links: dict[int, Link]
+
+
+class ConceptLinker(Pipe):
+    """Writes `kb_id_` of entities or of the spans of a key, `span._.candidates` and
+    `doc._.abbreviations`. Ids of the parts of a composite mention are joined by "|".
+
+    bundle (LinkerBundle): What it links with.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        bundle: LinkerBundle,
+        *,
+        name: str,
+        spans_key: str | None,
+        labels: Collection[str] | None,
+        types: Mapping[str, Collection[str]],
+        n_candidates: int,
+        n_shown: int,
+        threshold: float,
+        expand_abbreviations: bool,
+        overwrite: bool,
+        scorer: Callable[..., dict[str, Any]] | None,
+    ) -> None:
+        self.name = name
+        self.bundle = bundle
+        self.lang = nlp.lang or ""
+        self.linked_labels = None if labels is None else frozenset(labels)
+        self.types, self.n_candidates, self.n_shown = types, n_candidates, n_shown
+        self.threshold, self.overwrite = threshold, overwrite
+        self.expand_abbreviations = expand_abbreviations
+        self.scorer = scorer
+        self.cfg = {"spans_key": spans_key}  # spaCy gives it to the scorer
+        self._linker: Linker | None = None
+        if not 0 <= threshold <= 1:
+            raise BioclinError(
+                f"[components.{name}] threshold = {threshold}: want a probability from 0 to 1"
+            )
+        if n_candidates < 1 or n_shown < 1:
+            raise BioclinError(
+                f"[components.{name}] n_candidates = {n_candidates}, n_shown = {n_shown}: want 1 "
+                "or more of each"
+            )
+        install_extensions()
+
+    @property
+    def spans_key(self) -> str | None:
+        return self.cfg["spans_key"]
+
+    @property
+    def kb(self) -> KnowledgeBase:
+        """The knowledge base.
+
+        RAISES (BioclinError): There is none.
+        """
+        return self.bundle.kb
+
+    def set_kb(self, kb: KnowledgeBase | Path | str) -> None:
+        """Link to another knowledge base.
+
+        kb (KnowledgeBase | Path | str): It, or its folder.
+        RAISES (BioclinError): It cannot be opened, or `kb_hash` is that of another one.
+        """
+        self.bundle.set_kb(kb)
+        self._linker = None
+
+    @property
+    def linker(self) -> Linker:
+        """What does the work; made when it is first asked for.
+
+        RAISES (BioclinError): There is no knowledge base, or the parts do not belong together.
+        """
+        if self._linker is None:
+            generator, ranker = self.bundle.make_generator(
+                n_candidates=self.n_candidates, lang=self.lang, types=self.types
+            )
+            self._linker = Linker(
+                generator,
+                ranker,
+                lang=self.lang,
+                types=self.types,
+                n_shown=self.n_shown,
+                threshold=self.threshold,
+            )
+        return self._linker
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]] | None = None,
+        *,
+        nlp: Language | None = None,
+        kb: str | None = None,
+    ) -> None:
+        """Open the knowledge base, so that a mistake is found before training.
+
+        kb (str | None): Folder of one to link to instead of the one that the settings name.
+        RAISES (BioclinError): There is none, or the settings do not fit it.
+        """
+        if kb is not None:
+            self.set_kb(kb)
+        self._linker = None
+        _ = self.linker
+
+    def __call__(self, doc: Doc) -> Doc:
+        next(self.pipe([doc], batch_size=1), None)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Link a stream of Docs; all mentions of a batch are looked up at once.
+
+        YIELDS (Doc): In order.
+        """
+        install_extensions()  # lost when a worker process is started
+        handle_error = self.get_error_handler()
+        for docs in minibatch(stream, batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+            except Exception as error:
+                handle_error(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    def predict(self, docs: Iterable[Doc]) -> list[DocLinks]:
+        """RETURNS (list[DocLinks]): What the mentions of each Doc mean."""
+        linker = self.linker
+        found: list[tuple[list[Abbreviation], list[int]]] = []
+        mentions: list[Mention] = []
+        for doc in docs:
+            abbreviations = abbreviations_of(doc, self.expand_abbreviations)
+            spans = get_spans(doc, self.spans_key)
+            chosen = [
+                i
+                for i, span in enumerate(spans)
+                if (self.linked_labels is None or span.label_ in self.linked_labels)
+                and (self.overwrite or not span.kb_id)
+            ]
+            wanted = [spans[i] for i in chosen]
+            texts = mention_texts(doc, wanted, abbreviations)
+            mentions += (Mention(t, s.label_) for t, s in zip(texts, wanted, strict=True))
+            found.append((abbreviations, chosen))
+        links = iter(linker(mentions))
+        return [DocLinks(abbrs, {i: next(links) for i in chosen}) for abbrs, chosen in found]
+
+    def set_annotations(self, docs: Iterable[Doc], scores: Iterable[DocLinks]) -> None:
+        """Write what `predict` found to the Docs."""
+        for doc, found in zip(docs, scores, strict=True):
+            if self.expand_abbreviations:
+                set_abbreviations(doc, found.abbreviations)
+            spans = get_spans(doc, self.spans_key)
+            for i, link in found.links.items():
+                set_candidates(spans[i], link.candidates)
+            set_kb_ids(doc, self.spans_key, {i: link.kb_id for i, link in found.links.items()})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens what it needs."""
+        return _restore, (type(self), {**self.__dict__, "_linker": None}, self.name)
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """RETURNS (bytes): See `LinkerBundle.to_bytes`."""
+        return self.bundle.to_bytes(exclude=exclude)
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "ConceptLinker":
+        self.bundle.from_bytes(data)
+        self._linker = None
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        self.bundle.to_disk(path, exclude=exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ConceptLinker":
+        self.bundle.from_disk(path)
+        self._linker = None
+        return self
+
+
+def _restore(kind: type[ConceptLinker], state: dict[str, Any], name: str) -> ConceptLinker:
+    made = kind.__new__(kind)
+    made.__dict__.update(state)
+    made.name = name
+    return made
