@@ -26,6 +26,12 @@ FloatArray = NDArray[np.float32]
 Progress = Callable[[float, int], None]
 
 
+def fold_case(name: str) -> str:
+    """RETURNS (str): The name as encoders read it. Terminologies write it in any case, notes in
+    lower case, and to a cased encoder that is a greater difference than many of meaning."""
+    return name.lower()
+
+
 def mean_vectors(hidden: Tensor, mask: Tensor) -> Tensor:
     """
     hidden (Tensor): (n_names, n_pieces, width), the encoder's last layer.
@@ -113,7 +119,10 @@ class NameEncoder:
         return vectors
 
     def _encode(self, texts: Sequence[str], vectors: FloatArray) -> None:
-        ids = [encoding.ids for encoding in self._pieces.encode_batch(list(texts))]
+        ids = [
+            encoding.ids
+            for encoding in self._pieces.encode_batch([fold_case(text) for text in texts])
+        ]
         lengths = np.array([len(row) for row in ids])
         order = np.argsort(-lengths, kind="stable")
         budget = CPU_BATCH_PIECES if self.device.type == "cpu" else GPU_BATCH_PIECES

@@ -13,7 +13,7 @@ from transformers import AutoModel, PreTrainedTokenizerFast, Trainer, TrainingAr
 from transformers.utils import is_accelerate_available
 
 from ..encoders.loading import quiet
-from ..encoders.names import MAX_PIECES, mean_vectors
+from ..encoders.names import MAX_PIECES, fold_case, mean_vectors
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError
 from .masked_lm import StopInTime, find_checkpoint, open_tokenizer, set_up_layers
@@ -37,7 +37,8 @@ def alignment_loss(vectors: Tensor, concepts: Tensor) -> Tensor:
     concepts (Tensor): (n_names,), the concept of each.
     RETURNS (Tensor): Mean over the names; 0 where no triplet breaks the margin.
     """
-    cosines = vectors @ vectors.T
+    with torch.autocast(vectors.device.type, enabled=False):  # exp(60 x) needs all digits
+        cosines = vectors.float() @ vectors.float().T
     same = concepts[:, None] == concepts[None, :]
     itself = torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
     positive, negative = same & ~itself, ~same
@@ -192,7 +193,7 @@ def _make_trainer(
 
     def collate(batches: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Tensor]:
         ((chosen, concepts),) = batches
-        texts = [names[i] for i in chosen]
+        texts = [fold_case(names[i]) for i in chosen]
         encoded = tokenizer(
             texts, padding=True, truncation=True, max_length=MAX_PIECES, return_tensors="pt"
         )
