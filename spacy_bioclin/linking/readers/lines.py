@@ -59,7 +59,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
     opener = OPENERS.get(path.suffix.lower())
-    with io.BufferedReader(raw, 2**20) as file:
+    with io.BufferedReader(raw, 2**16) as file:
         yield cast(IO[bytes], opener(file, "rb")) if opener else file
 
 
