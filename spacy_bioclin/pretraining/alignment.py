@@ -38,7 +38,7 @@ def alignment_loss(vectors: Tensor, concepts: Tensor) -> Tensor:
     RETURNS (Tensor): Mean over the names; 0 where no triplet breaks the margin.
     """
     with torch.autocast(vectors.device.type, enabled=False):  # exp(60 x) needs all digits
-        cosines = vectors.float() @ vectors.float().T
+        cosines = vectors @ vectors.T
     same = concepts[:, None] == concepts[None, :]
     itself = torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
     positive, negative = same & ~itself, ~same

@@ -31,7 +31,8 @@ def test_vectors_are_those_of_the_library_one_by_one(
     assert vectors.shape == (len(NAMES), 16)
     assert vectors.dtype == np.float32
     for name, vector in zip(NAMES, vectors, strict=True):
-        pieces = tokenizer([name.lower()], truncation=True, max_length=MAX_PIECES, return_tensors="pt")
+        lower = name.lower()
+        pieces = tokenizer([lower], truncation=True, max_length=MAX_PIECES, return_tensors="pt")
         mask = pieces["attention_mask"]
         with torch.no_grad():
             hidden = pretrained(input_ids=pieces["input_ids"], attention_mask=mask)[0][0].numpy()
