@@ -15,7 +15,7 @@ from spacy.cli.package import package as spacy_package
 
 from ..about import __version__
 from ..errors import BioclinError
-from .card import Provenance, make_meta, render_card
+from .card import Provenance, find_linkers, make_meta, render_card
 
 CARD = "MODEL_CARD.md"
 PREFIX = "bioclin_"
@@ -52,6 +52,7 @@ def build_wheel(
             "`spacy train` wrote, e.g. training/model-best"
         )
     name, version = check_name(name), check_version(version)
+    linkers = find_linkers(pipeline)
     meta = make_meta(
         srsly.read_json(meta_path),
         name=name,
@@ -59,8 +60,9 @@ def build_wheel(
         requirement=requirement(__version__),
         provenance=provenance,
         metrics=metrics,
+        linkers=linkers,
     )
-    card = render_card(meta, pipeline)
+    card = render_card(meta, pipeline, linkers)
     out.mkdir(parents=True, exist_ok=True)
     # In `out`, so that the finished wheel is moved into its place at once.
     with tempfile.TemporaryDirectory(prefix=".package-", dir=out) as folder:

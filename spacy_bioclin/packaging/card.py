@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import srsly
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from spacy.util import load_config
 
+from ..linking.bundle import STATE
+
 TEMPLATE = "model_card.md.jinja"
 NOT_STATED = "not stated"
+LINKER = "bioclin_linker"
 LANGUAGES = {"es": "Spanish", "en": "English"}
 # Settings that the card repeats from config.cfg, which travels whole with the pipeline.
 SETTINGS = (
@@ -48,6 +52,7 @@ def make_meta(
     requirement: str,
     provenance: Provenance,
     metrics: Mapping[str, Any] | None,
+    linkers: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Complete the meta.json of a trained pipeline for its package.
 
@@ -55,6 +60,7 @@ def make_meta(
     name, version (str): Of the package; the name without language.
     requirement (str): This library with its range; spaCy adds the others.
     metrics (Mapping | None): What `bioclin evaluate` wrote; None keeps the scores of training.
+    linkers (Mapping): See `find_linkers`; what a package carries has a licence, too.
     RETURNS (dict): New meta.json. Under "bioclin" stands what spaCy has no key for.
     """
     language = LANGUAGES.get(meta["lang"], meta["lang"])
@@ -66,6 +72,18 @@ def make_meta(
         "license": provenance.corpus_license,
     }
     encoder = {"name": provenance.encoder, "license": provenance.encoder_license}
+    kbs = [
+        {
+            "name": linker["kb"]["name"],
+            "license": ", ".join(
+                dict.fromkeys(s["licence"] or NOT_STATED for s in linker["kb"]["sources"])
+            ),
+        }
+        for linker in linkers.values()
+        if linker["carried"]
+    ]
+    licences = [f"corpus: {corpus['license']}", f"encoder: {encoder['license']}"]
+    licences += [f"knowledge base {kb['name']}: {kb['license']}" for kb in kbs]
     own: dict[str, Any] = {"provenance": provenance._asdict()}
     if metrics is not None:
         own["evaluation"] = {
@@ -81,8 +99,8 @@ def make_meta(
         "name": name,
         "version": version,
         "description": meta.get("description") or description,
-        "license": f"corpus: {corpus['license']}; encoder: {encoder['license']}",
-        "sources": [_without_blanks(corpus), _without_blanks(encoder)],
+        "license": "; ".join(licences),
+        "sources": [_without_blanks(source) for source in (corpus, encoder, *kbs)],
         "requirements": [requirement],
         "performance": metrics["scores"] if metrics else meta.get("performance", {}),
         "bioclin": own,
@@ -97,11 +115,14 @@ def _without_blanks(source: dict[str, str]) -> dict[str, str]:
     return {key: value for key, value in source.items() if value}
 
 
-def render_card(meta: Mapping[str, Any], pipeline: Path) -> str:
+def render_card(
+    meta: Mapping[str, Any], pipeline: Path, linkers: Mapping[str, Mapping[str, Any]]
+) -> str:
     """Write the model card, after Mitchell et al. (2019), "Model Cards for Model Reporting".
 
     meta (Mapping): As `make_meta` returns it.
     pipeline (Path): Folder of the pipeline, for the settings in its config.cfg.
+    linkers (Mapping): See `find_linkers`.
     RETURNS (str): Markdown. It holds labels and figures, no text of a note.
     """
     environment = Environment(
@@ -125,17 +146,38 @@ def render_card(meta: Mapping[str, Any], pipeline: Path) -> str:
             if isinstance(value, float) and key.endswith(("_p", "_r", "_f"))
         },
         layers=find_layers(config),
+        linkers=linkers,
         settings=read_settings(config),
     )
 
 
 def find_layers(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """RETURNS (dict): Component -> key of doc.spans that it writes, or None for doc.ents."""
+    """RETURNS (dict): Component that finds spans -> key of doc.spans that it writes, or None for
+    doc.ents."""
     return {
         name: component["spans_key"]
         for name, component in config["components"].items()
-        if "spans_key" in component
+        if "spans_key" in component and component["factory"] != LINKER
     }
+
+
+def find_linkers(pipeline: Path) -> dict[str, dict[str, Any]]:
+    """RETURNS (dict): Linker that has a knowledge base -> `spans_key`, `kb` (what it says of itself
+    and of the licences of its sources) and whether it is `carried`."""
+    linkers = {}
+    config = load_config(pipeline / "config.cfg", interpolate=True)
+    for name, component in config["components"].items():
+        state = pipeline / name / STATE
+        if component["factory"] != LINKER or not state.is_file():
+            continue
+        said = srsly.read_json(state)
+        if said["kb_meta"] is not None:
+            linkers[name] = {
+                "spans_key": component["spans_key"],
+                "kb": said["kb_meta"],
+                "carried": "kb" in said["carried"],
+            }
+    return linkers
 
 
 def read_settings(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,12 @@ import zipfile
 from email.parser import HeaderParser
 
 import pytest
+import spacy
 
 from spacy_bioclin.about import __version__
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.build import build_kb
+from spacy_bioclin.linking.concepts import Concept
 from spacy_bioclin.packaging.build import build_wheel, check_name, check_version, requirement
 from spacy_bioclin.packaging.card import Provenance
 
@@ -91,6 +94,34 @@ def test_without_metrics_the_card_says_so(pipeline, tmp_path):
     made = build_wheel(pipeline, tmp_path, name="x", version="1.0.0", provenance=Provenance())
     assert "No scores were given" in read(made, "MODEL_CARD.md")
     assert "Licence of the corpus | not stated" in read(made, "MODEL_CARD.md")
+
+
+@pytest.mark.parametrize("carry", [True, False])
+def test_knowledge_base_travels_with_its_licence(tmp_path, carry):
+    source = {"file": "hospital.csv", "format": "table", "licence": "CC BY 4.0"}
+    meta = {"name": "own list", "version": "3", "sources": [source]}
+    build_kb([Concept("K1", "neumonía", "es")], tmp_path / "kb", meta=meta)
+    nlp = spacy.blank("es")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "DISEASE", "pattern": "neumonía"}])
+    nlp.add_pipe("bioclin_linker", config={"kb": str(tmp_path / "kb"), "carry": carry})
+    nlp.to_disk(tmp_path / "pipeline")
+    made = build_wheel(
+        tmp_path / "pipeline", tmp_path / "out", name="x", version="1", provenance=PROVENANCE
+    )
+    card, meta = read(made, "MODEL_CARD.md"), json.loads(read(made, "x-1/meta.json"))
+    inside = "inside the package" if carry else "not inside the package"
+    assert f"`bioclin_linker`: own list 3, 1 concepts, 1 names, {inside} (hash " in card
+    assert "  - hospital.csv: CC BY 4.0\n" in card
+    assert "for span in doc.ents:\n    print(span.start_char, span.end_char, span.kb_id_" in card
+    assert meta["license"].endswith("; knowledge base own list: CC BY 4.0") == carry
+    with zipfile.ZipFile(made) as file:
+        folder = "es_bioclin_x/es_bioclin_x-1"
+        assert (f"{folder}/bioclin_linker/kb/names.npy" in file.namelist()) == carry
+        file.extractall(tmp_path / "installed")
+    if carry:  # works where the knowledge base it was made from is not
+        (tmp_path / "kb").rename(tmp_path / "gone")
+    doc = spacy.load(tmp_path / "installed" / folder)("Ingresa por neumonía.")
+    assert [ent.kb_id_ for ent in doc.ents] == ["K1"]
 
 
 def test_mistakes_are_errors_before_anything_is_written(pipeline, tmp_path):
