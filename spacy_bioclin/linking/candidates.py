@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .kb import KnowledgeBase
 from .learned import LearnedNames
+from .ngrams import ranges
 from .normalize import core_key, name_key
 
 IntArray = NDArray[np.integer[Any]]
@@ -192,12 +193,6 @@ class CandidateGenerator:
                 np.maximum(column, (own * vectors[rows]).sum(1), out=column)
         ends = np.searchsorted(rows, np.arange(len(texts) + 1))
         return [Pool(concepts[a:b], names[a:b], features[a:b]) for a, b in pairwise(ends)]
-
-
-def ranges(start: IntArray, lengths: IntArray) -> IntArray:
-    """RETURNS (IntArray): start[0], start[0] + 1, … for each, one after the other."""
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - lengths), lengths)
 
 
 class _Pairs:

@@ -8,6 +8,7 @@ only where it is touched.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,16 @@ from ..errors import BioclinError
 
 N = 3
 # Texts that are looked up together.
-BATCH = 512
-N_SIMILAR, MIN_SIMILAR = 64, 0.3
+BATCH = 128
+# Words of the vocabulary by which names are found: those most similar to a word of the text.
+N_SIMILAR, MIN_SIMILAR = 128, 0.2
+# Names that are compared in full, at least and for each that is asked for.
+MIN_COMPARED, COMPARED_PER_K = 64, 2
 # Words whose similar words are remembered.
 MAX_REMEMBERED = 100_000
 MAX_ENTRIES = 2**31 - 1
 
-IntArray = NDArray[np.int32]
+IntArray = NDArray[np.signedinteger[Any]]
 FloatArray = NDArray[np.float32]
 
 
@@ -72,7 +76,11 @@ def build_arrays(keys: Sequence[str]) -> dict[str, np.ndarray]:
         "word_start": inverted.indptr,
         "word_names": inverted.indices,
         "word_weights": inverted.data,
-        "n_names": np.array(len(keys)),
+        "spelling_start": grams.indptr,
+        "spelling_grams": grams.indices,
+        "name_start": words.indptr,
+        "name_words": words.indices,
+        "name_norm": norm,
     }
 
 
@@ -86,6 +94,16 @@ def _number_parts(texts: Iterable[Iterable[str]], numbers: dict[str, int]) -> sp
     ones = np.ones(len(ids), dtype=np.float32)
     arrays = (ones, np.array(ids, np.int32), np.array(start, np.int32))
     return sparse.csr_matrix(arrays, (len(start) - 1, len(numbers)))
+
+
+def ranges(start: IntArray, lengths: IntArray) -> NDArray[np.int64]:
+    """RETURNS (NDArray[np.int64]): start[0], start[0] + 1, … for each, one after the other."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - lengths), lengths)
+
+
+def _starts(lengths: IntArray) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _row_sums(values: FloatArray, start: IntArray) -> FloatArray:
@@ -106,10 +124,11 @@ class NgramIndex:
 
     arrays (Mapping[str, np.ndarray]): From `build_arrays`; may be memory-mapped. `grams`, `idf`:
         The trigrams, and log(names / names that hold it) + 1. X_start, X_Y, X_weights: For each X
-        its Ys, as the rows of a sparse matrix. word_norm: Lengths of
-        the words' vectors.
-    n_similar (int), min_similar (float): The words of the vocabulary that stand in for a word of a
-        text: the most similar, from this cosine on. All words and 0 give the exact cosines.
+        its Ys, as the rows of a sparse matrix; the spelling of a word is its trigrams. X_norm:
+        Lengths of vectors.
+    n_similar (int), min_similar (float): The words of the vocabulary by which names are found: the
+        most similar to a word of the text, from this cosine on. The best names found so are
+        compared in full; all words and 0 find all names.
     """
 
     def __init__(
@@ -123,8 +142,10 @@ class NgramIndex:
         loaded = {key: np.asarray(array) for key, array in arrays.items()}
         self._idf, self._word_norm = loaded["idf"], loaded["word_norm"]
         self._number = {gram: i for i, gram in enumerate(loaded["grams"].tolist())}
-        self._n_holding = np.diff(loaded["word_start"])
-        self.n_names, n_words = int(loaded["n_names"]), len(self._word_norm)
+        self._spelling_start, self._spelling = loaded["spelling_start"], loaded["spelling_grams"]
+        self._name_start, self._name_words = loaded["name_start"], loaded["name_words"]
+        self._name_norm = loaded["name_norm"]
+        self.n_names, n_words = len(self._name_norm), len(self._word_norm)
         self._words_of = sparse.csr_matrix(
             (loaded["gram_weights"], loaded["gram_words"], loaded["gram_start"]),
             (len(self._idf), n_words),
@@ -151,38 +172,68 @@ class NgramIndex:
 
     def _search(self, keys: Sequence[str], found: IntArray, scores: FloatArray) -> None:
         k = found.shape[1]
-        texts = self._vectors(keys)
-        best = sp_matmul_topn(texts, self._names_of, k, sort=False, n_threads=1)
+        split = [key.split(" ") for key in keys]
+        n_compared = max(MIN_COMPARED, COMPARED_PER_K * k)
+        texts = self._vectors(split)
+        best = sp_matmul_topn(texts, self._names_of, n_compared, sort=False, n_threads=1)
         rows = np.repeat(np.arange(len(keys)), np.diff(best.indptr))
-        order = np.lexsort((best.indices, -best.data, rows))
+        cosines = self._compare(split, rows, best.indices)
+        order = np.lexsort((best.indices, -cosines, rows))
         rank = np.arange(len(rows)) - best.indptr[rows]
         kept = rank < k
         found[rows[kept], rank[kept]] = best.indices[order][kept]
-        scores[rows[kept], rank[kept]] = best.data[order][kept]
+        scores[rows[kept], rank[kept]] = cosines[order][kept]
 
-    def _vectors(self, keys: Sequence[str]) -> sparse.csr_matrix:
-        """RETURNS (csr_matrix): (n_keys, n_words): what each word of a name adds to its cosine with
-        a text, times the length of the name."""
-        split = [key.split(" ") for key in keys]
+    def _vectors(self, split: Sequence[Sequence[str]]) -> sparse.csr_matrix:
+        """RETURNS (csr_matrix): (n_texts, n_words): what each word of a name adds to its similarity
+        with a text, as far as the word is similar to one of the text's."""
         self._remember({word for words in split for word in words})
         parts = [self._similar[word] for words in split for word in words]
         ids, values = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
         n_ids = [sum(len(self._similar[word][0]) for word in words) for words in split]
-        lengths = np.array([self._length(words) for words in split], np.float32)
-        values /= np.repeat(lengths, n_ids)
         start = np.cumsum([0, *n_ids]).astype(np.int32)
-        return sparse.csr_matrix((values, ids, start), (len(keys), len(self._word_norm)))
+        return sparse.csr_matrix((values, ids, start), (len(split), len(self._word_norm)))
 
-    def _length(self, words: Sequence[str]) -> float:
-        """RETURNS (float): Of a text's vector; a trigram that no name holds is as rare as one that
-        a single name holds."""
-        sums: dict[str, float] = {}
-        unknown = np.log(self.n_names) + 1
+    def _compare(
+        self, split: Sequence[Sequence[str]], rows: IntArray, names: IntArray
+    ) -> FloatArray:
+        """RETURNS (FloatArray): (n_pairs,) cosine of each text (by row) and name.
+
+        The names of a text share words, so each different word is compared with it once."""
+        if not len(rows):
+            return np.zeros(0, np.float32)
+        weights = np.zeros((len(split), len(self._idf)), np.float32)
+        lengths = np.array(
+            [self._weigh(words, weights[row]) for row, words in enumerate(split)], np.float32
+        )
+        start = self._name_start[names]
+        n_words = self._name_start[names + 1] - start
+        words = self._name_words[ranges(start, n_words)].astype(np.int64)
+        words += np.repeat(rows, n_words) * len(self._word_norm)
+        different, which = np.unique(words, return_inverse=True)
+        row, word = np.divmod(different, len(self._word_norm))
+        start = self._spelling_start[word]
+        n_grams = self._spelling_start[word + 1] - start
+        grams = self._spelling[ranges(start, n_grams)]
+        values = weights[np.repeat(row, n_grams), grams] * self._idf[grams]
+        dots = _row_sums(_row_sums(values, _starts(n_grams))[which], _starts(n_words))
+        return np.asarray(dots / (lengths[rows] * self._name_norm[names]), np.float32)
+
+    def _weigh(self, words: Sequence[str], weights: FloatArray) -> float:
+        """Add a text's trigrams to a row of weights.
+
+        RETURNS (float): Length of the text's vector; a trigram that no name holds is as rare as one
+            that a single name holds."""
+        unknown: dict[str, float] = {}
         for word in words:
             for gram in word_grams(word):
                 number = self._number.get(gram)
-                sums[gram] = sums.get(gram, 0) + (unknown if number is None else self._idf[number])
-        return float(np.sqrt(sum(value * value for value in sums.values())))
+                if number is None:
+                    unknown[gram] = unknown.get(gram, 0) + np.log(self.n_names) + 1
+                else:
+                    weights[number] += self._idf[number]
+        known = weights[weights.nonzero()]
+        return float(np.sqrt((known**2).sum() + sum(value**2 for value in unknown.values())))
 
     def _remember(self, words: set[str]) -> None:
         """Find the words of the vocabulary that are similar to each of these."""

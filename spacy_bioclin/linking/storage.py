@@ -13,7 +13,7 @@ from ..errors import BioclinError
 from .names_index import NGRAM
 
 # Raised with every change of the arrays; a folder of another version has to be built again.
-FORMAT = 2
+FORMAT = 3
 META = "meta.json"
 # A mapping costs a file handle and a page; smaller arrays are read.
 MIN_MAPPED = 2**16
@@ -24,9 +24,11 @@ ARRAYS = {
     *("first_name", "name_concept", "name_lang", "types", "types_start", "parents"),
     *("parents_start", "xrefs_start", "others", "others_start", "other_concept"),
     *("exact_hash", "exact_row", "key_hash", "key_row", "key_names", "key_names_start"),
-    *(f"{NGRAM}{name}" for name in ("grams", "idf", "word_norm", "n_names")),
+    *(f"{NGRAM}{name}" for name in ("grams", "idf", "word_norm", "name_norm")),
     *(f"{NGRAM}{x}_{y}" for x, y in (("gram", "start"), ("gram", "words"), ("gram", "weights"))),
     *(f"{NGRAM}{x}_{y}" for x, y in (("word", "start"), ("word", "names"), ("word", "weights"))),
+    *(f"{NGRAM}{x}_{y}" for x, y in (("name", "start"), ("name", "words"))),
+    *(f"{NGRAM}{x}_{y}" for x, y in (("spelling", "start"), ("spelling", "grams"))),
 }
 DESCRIBED = {"hash": str, "arrays": dict, "types": list, "lang_codes": list}
 
