@@ -28,6 +28,7 @@ FEATURES = (
     "meaning",  # highest cosine of the encoder's vectors of text and names
     "same_mention",  # share of the training mentions with this text that meant the concept
     "similar_mention",  # highest cosine of a training mention that meant the concept
+    "near_mention",  # highest cosine of the vector of a training mention that meant the concept
     "frequency",  # log(1 + training mentions of the concept)
     "seen",  # the concept is in the training data
     "short",  # the text has at most three letters
@@ -97,11 +98,20 @@ class CandidateGenerator:
         learned: LearnedNames | None = None,
     ) -> None:
         self.kb, self.n_candidates = kb, n_candidates
-        self.meanings, self.learned = meanings, learned
+        self.meanings = meanings
+        self.learned: LearnedNames | None = None
+        if learned is not None:
+            self.learn(learned)
         self._first = np.asarray(kb.first_name)
         self._concept = np.asarray(kb.name_concept)
         self._lang = np.asarray(kb.name_lang)
         self._own = np.array([name in (lang, "") for name in kb.langs])
+
+    def learn(self, names: LearnedNames) -> None:
+        """Look at what mentions of the training data meant from now on."""
+        if self.meanings is not None:
+            names.embed(self.meanings.encode)
+        self.learned = names
 
     def __call__(
         self, texts: Sequence[str], folds: Sequence[int | None] | None = None
@@ -124,6 +134,11 @@ class CandidateGenerator:
             )
             pairs.add(rows, concepts, "same_mention", shares)
             pairs.add(rows, concepts, "similar_mention", cosines)
+            if vectors is not None:
+                rows, concepts, cosines = self.learned.find_meaning(
+                    vectors, folds, self.n_candidates
+                )
+                pairs.add(rows, concepts, "near_mention", cosines)
         # From the weakest way to the strongest: the name of the last one is shown.
         if self.meanings is not None and vectors is not None:
             found, near = self.meanings.search(vectors, NAMES_PER_CONCEPT * self.n_candidates)

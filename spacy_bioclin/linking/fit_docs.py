@@ -62,7 +62,7 @@ def train_linker(
     RAISES (BioclinError): No mention has its concept among the candidates.
     """
     learned = learn_names(linker.generator, mentions)
-    linker.generator.learned = learned
+    linker.generator.learn(learned)
     linker.ranker, report = fit_ranker(linker.generator, mentions, settings)
     linker.forget()
     counts = {"learned": learned.counts.total(), "unknown_ids": learned.n_unknown, **report}

@@ -3,7 +3,7 @@ concept occurs (the popularity prior). Counts are kept by fold of the training n
 ranker can learn from a mention as if its own note had not been seen."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,7 @@ class LearnedNames:
             seen[number, mention.fold] += n
         self._texts, self._keys = texts.freeze(), keys.freeze()
         self._index = NgramIndex(build_arrays(self._keys.names)) if self._keys.names else None
+        self._vectors: FloatArray | None = None
         # Mentions of each concept, in all folds and outside each.
         self._concepts = np.array(sorted({concept for concept, _ in seen}), np.int64)
         self._frequency = np.zeros((len(self._concepts), N_FOLDS + 1), np.int64)
@@ -63,6 +64,33 @@ class LearnedNames:
             row = np.searchsorted(self._concepts, concept)
             self._frequency[row] += n
             self._frequency[row, fold] -= n
+
+    def embed(self, encode: Callable[[Sequence[str]], FloatArray]) -> None:
+        """Compare by meaning too: keep the vector of each different mention."""
+        if self._keys.names:
+            self._vectors = encode(self._texts.names)
+
+    def find_meaning(
+        self, vectors: FloatArray, folds: Sequence[int | None], n: int
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Find what mentions of like meaning meant.
+
+        vectors (FloatArray): (n_texts, width), of length 1, from what `embed` was given.
+        folds (Sequence[int | None]): Fold whose mentions do not count for each.
+        n (int): Mentions to look at.
+        RETURNS (tuple): For each pair that is found: text, row of the concept, and highest cosine
+            of a mention that meant it.
+        """
+        found: dict[tuple[int, int], float] = {}
+        if self._vectors is not None:
+            cosines = vectors @ self._vectors.T
+            best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+            for i, fold in enumerate(folds):
+                for row in best[i].tolist():
+                    for concept, _ in self._texts.meant(row, fold):
+                        found.setdefault((i, concept), float(cosines[i, row]))
+        where = np.array(list(found), np.int64).reshape(-1, 2)
+        return where[:, 0], where[:, 1], np.array(list(found.values()), np.float32)
 
     def find(
         self, texts: Sequence[str], keys: Sequence[str], folds: Sequence[int | None], n: int
