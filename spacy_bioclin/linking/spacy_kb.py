@@ -281,17 +281,21 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
             self.to_disk(folder)
             files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
             return srsly.msgpack_dumps(
-                [[*file.relative_to(folder).parts[-2:], file.read_bytes()] for file in files]
+                {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
             )
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SpacyKnowledgeBase":
         """Open what `to_bytes` made, from a temporary folder that lives as long as this.
 
         RETURNS (SpacyKnowledgeBase): Itself.
+        RAISES (BioclinError): They hold something else.
         """
         self._folder = TemporaryDirectory()
-        for *folder, name, content in srsly.msgpack_loads(bytes_data):
-            file = Path(self._folder.name, *(Path(part).name for part in folder), Path(name).name)
-            file.parent.mkdir(exist_ok=True)
+        root = Path(self._folder.name).resolve()
+        for name, content in srsly.msgpack_loads(bytes_data).items():
+            file = (root / name).resolve()
+            if not file.is_relative_to(root):
+                raise BioclinError(f"SpacyKnowledgeBase: the bytes hold a file elsewhere: {name!r}")
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         return self.from_disk(self._folder.name)
