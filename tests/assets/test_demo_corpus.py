@@ -137,3 +137,20 @@ def test_notes_without_annotations() -> None:
 
 def test_corpus_is_small() -> None:
     assert sum(p.stat().st_size for p in DEMO.rglob("*") if p.is_file()) < 1_500_000
+
+
+def test_terminology_has_names_in_both_languages_for_what_the_notes_say() -> None:
+    lines = (DEMO / "terminology.tsv").read_text("utf-8").splitlines()
+    assert lines[0] == "id\tlang\tname\ttype\tparent"
+    rows = [line.split("\t") for line in lines[1:]]
+    ids = [row[0] for row in rows]
+    assert ids == [f"DEMO:{i // 2 + 1:04}" for i in range(len(rows))]
+    assert [row[1] for row in rows] == ["en", "es"] * (len(rows) // 2)
+    assert {row[3] for row in rows} == {"problem", "drug", "procedure"}
+    assert {row[4] for row in rows} - {""} <= set(ids)
+    texts = {
+        lang: " ".join(text for split in SPLITS for text, _ in read_split(lang, split).values())
+        for lang in LANGUAGES
+    }
+    found = [any(name in texts[row[1]] for name in row[2].split("|")) for row in rows]
+    assert sum(found) > 0.8 * len(found)
