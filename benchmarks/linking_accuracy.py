@@ -13,6 +13,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,26 +148,35 @@ def figures(linked: list[LinkedMention], train: Split, ids: set[str]) -> dict[st
     }
 
 
+@cache
+def find_entities(name: str, texts: tuple[str, ...]) -> list[list[tuple[int, int, str, str]]]:
+    """RETURNS (list[list[tuple]]): Start, end, text and label of what a pipeline finds."""
+    nlp = spacy.load(TRIALS / name / "training" / "model-best")
+    return [
+        [(ent.start_char, ent.end_char, ent.text, ent.label_) for ent in doc.ents]
+        for doc in nlp.pipe(texts)
+    ]
+
+
 def run_ner(corpus: str, split: Split, linker: Linker) -> dict[str, Any] | None:
     """RETURNS (dict | None): End-to-end figures, None without a pipeline."""
     name, label = NER[corpus]
-    path = TRIALS / name / "training" / "model-best"
-    if not path.is_dir():
+    if not (TRIALS / name / "training" / "model-best").is_dir():
         return None
-    nlp = spacy.load(path)
+    entities = find_entities(name, tuple(split.texts.values()))
     texts = Texts(split)
     gold: dict[str, list[GoldMention]] = {id: [] for id in split.texts}
     for mention in split.mentions:
         gold[mention.doc].append(mention)
     pairs, scored = [], []
     codes: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
-    for id, doc in zip(split.texts, nlp.pipe(split.texts.values()), strict=True):
-        spans = [ent for ent in doc.ents if label is None or ent.label_ == label]
-        links = linker([Mention(texts.expand(id, span.text)) for span in spans])
+    for id, ents in zip(split.texts, entities, strict=True):
+        spans = [ent for ent in ents if label is None or ent[3] == label]
+        links = linker([Mention(texts.expand(id, text)) for _, _, text, _ in spans])
         found = [
-            (span.start_char, span.end_char, one)
-            for span, found in zip(spans, links, strict=True)
-            for one in found.kb_id.split("|")
+            (start, end, one)
+            for (start, end, *_), link in zip(spans, links, strict=True)
+            for one in link.kb_id.split("|")
             if one
         ]
         wanted = [(m.start, m.end, one) for m in gold[id] for one in m.ids]

@@ -21,7 +21,7 @@ UNTRAINED = {
     "key": 1.5,
     "core": 3.0,
     "similar": 6.0,
-    "meaning": 4.0,
+    "meaning": 8.0,
     "preferred": 0.3,
     "language": 0.2,
 }
