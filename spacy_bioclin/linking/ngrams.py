@@ -7,6 +7,7 @@ Millions of names have few words, so that the index is small, built in seconds, 
 only where it is touched.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -224,16 +225,17 @@ class NgramIndex:
 
         RETURNS (float): Length of the text's vector; a trigram that no name holds is as rare as one
             that a single name holds."""
-        unknown: dict[str, float] = {}
+        sums: dict[str, float] = {}
+        rarest = float(np.log(self.n_names)) + 1
         for word in words:
             for gram in word_grams(word):
                 number = self._number.get(gram)
-                if number is None:
-                    unknown[gram] = unknown.get(gram, 0) + np.log(self.n_names) + 1
-                else:
-                    weights[number] += self._idf[number]
-        known = weights[weights.nonzero()]
-        return float(np.sqrt((known**2).sum() + sum(value**2 for value in unknown.values())))
+                idf = rarest if number is None else float(self._idf[number])
+                sums[gram] = sums.get(gram, 0.0) + idf
+        for gram, value in sums.items():
+            if gram in self._number:
+                weights[self._number[gram]] = value
+        return math.sqrt(sum(value * value for value in sums.values()))
 
     def _remember(self, words: set[str]) -> None:
         """Find the words of the vocabulary that are similar to each of these."""
