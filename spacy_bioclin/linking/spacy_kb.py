@@ -244,7 +244,9 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         for name, folder in folders.items():
             if folder is None or not Path(folder).is_dir():  # none, or the hub name of an encoder
                 continue
-            if settings.carry:
+            if settings.carry and name == KB:  # whole or not at all: others may have it open
+                self._opened().write(path / name)
+            elif settings.carry:
                 copy_files(Path(folder), path / name)
             folders[name] = name if settings.carry else str(Path(folder).resolve())
         srsly.write_json(path / STATE, {**settings._asdict(), **folders, "model": "."})
