@@ -42,9 +42,10 @@ from spacy_bioclin.evaluation.official import ScoredDoc, cantemist_coding, cante
 from spacy_bioclin.linking.build import build_kb
 from spacy_bioclin.linking.candidates import CandidateGenerator
 from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.dense import DenseIndex
 from spacy_bioclin.linking.embed import embed_names
 from spacy_bioclin.linking.fit import FitSettings, TrainMention
-from spacy_bioclin.linking.fit_docs import train_linker
+from spacy_bioclin.linking.fit_docs import pair_parts, train_linker
 from spacy_bioclin.linking.kb import KnowledgeBase
 from spacy_bioclin.linking.linker import Linker, Mention
 from spacy_bioclin.linking.ranking import Ranker
@@ -116,13 +117,10 @@ class Texts:
 
     def train(self, mentions: Sequence[GoldMention], linker: Linker) -> Iterator[TrainMention]:
         """YIELDS (TrainMention): As `fit_docs.gather_mentions` makes them of Docs."""
-        parts = linker.parts([self.expand(m.doc, m.text) for m in mentions])
-        for mention, split in zip(mentions, parts, strict=True):
-            stated = mention.parts or split
-            own = len(stated) > 1 and len(stated) == len(mention.ids)
-            for i, part in enumerate(stated if own else split):
-                ids = (mention.ids[i],) if own else mention.ids
-                yield TrainMention(part, ids, self.note[mention.doc])
+        texts = [self.expand(m.doc, m.text) for m in mentions]
+        for mention, text, split in zip(mentions, texts, linker.parts(texts), strict=True):
+            stated = mention.parts if len(mention.parts) == len(mention.ids) else ()
+            yield from pair_parts(text, stated or split, mention.ids, self.note[mention.doc])
 
 
 def link(linker: Linker, split: Split) -> list[LinkedMention]:
@@ -208,7 +206,10 @@ def run(corpus: str, split: str, encoder: Path | None) -> dict[str, Any]:
             started = time.process_time()
             path = WORK / "vectors" / encoder.parent.name / info.terminology
             path.parent.mkdir(parents=True, exist_ok=True)
-            meanings = embed_names(kb, NameEncoder(str(encoder)), path)
+            names = NameEncoder(str(encoder))
+            meanings = (
+                DenseIndex.open(path, kb, names) if path.is_dir() else embed_names(kb, names, path)
+            )
             print(corpus, "vectors", f"{time.process_time() - started:.0f} s", flush=True)
         generator = CandidateGenerator(
             kb, n_candidates=N_CANDIDATES, lang=info.lang, meanings=meanings

@@ -1,6 +1,6 @@
 """Train a linker on gold Docs: what `bioclin train-linker` does."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span
@@ -35,8 +35,7 @@ def gather_mentions(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[T
     docs (Iterable[Doc]): One for each note; `kb_id_` holds ids joined by "|", "" is NIL.
     linker (Linker): Knows which composite mentions it takes apart.
     layer (Layer): Which spans.
-    RETURNS (list[TrainMention]): The parts of a composite mention get an id each where there are as
-        many, else any of its ids.
+    RETURNS (list[TrainMention]): See `pair_parts`.
     """
     kb = linker.generator.kb
     texts: list[str] = []
@@ -46,11 +45,25 @@ def gather_mentions(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[T
         texts += mention_texts(doc, spans, abbreviations_of(doc, True))
         found += [(_own_ids(gold_ids([span.kb_id_]), kb), note) for span in spans]
     mentions = []
-    for parts, (ids, note) in zip(linker.parts(texts), found, strict=True):
-        own = len(parts) > 1 and len(parts) == len(ids)
-        for i, part in enumerate(parts):
-            mentions.append(TrainMention(part, (ids[i],) if own else ids, note))
+    for text, parts, (ids, note) in zip(texts, linker.parts(texts), found, strict=True):
+        mentions += pair_parts(text, parts, ids, note)
     return mentions
+
+
+def pair_parts(
+    text: str, parts: Sequence[str], ids: tuple[str, ...], note: int
+) -> list[TrainMention]:
+    """Say what a mention that can be taken apart, or a part of it, means.
+
+    text (str), parts (Sequence[str]): The mention and its parts.
+    ids (tuple[str, ...]): What it means; with one id it is no composite, whatever it looks like.
+    note (int): Number of its note.
+    RETURNS (list[TrainMention]): An id for each part where there are as many, else all for each.
+    """
+    if len(ids) == 1:
+        return [TrainMention(text, ids, note)]
+    own = len(parts) == len(ids)
+    return [TrainMention(part, (ids[i],) if own else ids, note) for i, part in enumerate(parts)]
 
 
 def train_linker(

@@ -65,6 +65,10 @@ class LearnedNames:
             self._frequency[row] += n
             self._frequency[row, fold] -= n
 
+    def __contains__(self, text: str) -> bool:
+        """Whether a training mention had this text, case, accents and punctuation aside."""
+        return normalize(text) in self._texts.rows
+
     def embed(self, encode: Callable[[Sequence[str]], FloatArray]) -> None:
         """Compare by meaning too: keep the vector of each different mention."""
         if self._keys.names:

@@ -95,9 +95,12 @@ class Linker:
 
     def parts(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """RETURNS (list[tuple[str, ...]]): The parts of each text; a name that the knowledge base
-        has is whole."""
-        kb = self.generator.kb
-        split = [split_composite(text, self.lang) for text in texts]
+        has, or that training mentions had for one concept, is whole."""
+        kb, learned = self.generator.kb, self.generator.learned
+        split = [
+            (text,) if learned is not None and text in learned else split_composite(text, self.lang)
+            for text in texts
+        ]
         several = [i for i, parts in enumerate(split) if len(parts) > 1]
         names = kb.exact([texts[i] for i in several])
         keys = kb.same_key([name_key(texts[i]) for i in several])
