@@ -145,7 +145,8 @@ def _read_stdin() -> str:
 
 def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
     """RETURNS (dict): Entities and span groups of a Doc, ready for JSON. Offsets are code points of
-    the untouched text; `probability` is null where the component gives none."""
+    the untouched text; `probability` is null where the component gives none; what a linker says
+    stands in `kb_id` and `candidates`."""
     spans = {}
     for key, group in doc.spans.items():
         scores = group.attrs.get("scores", [None] * len(group))
@@ -158,14 +159,20 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
 
 
 def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
-    record = {
+    record: dict[str, Any] = {
         "start": span.start_char,
         "end": span.end_char,
         "label": span.label_,
         "text": span.text,
         "probability": None if probability is None else round(float(probability), 4),
     }
-    return {**record, "kb_id": span.kb_id_} if span.kb_id_ else record
+    if span.kb_id_:
+        record["kb_id"] = span.kb_id_
+    if span.has_extension("candidates") and (candidates := span._.candidates):
+        record["candidates"] = [
+            {"kb_id": c.kb_id, "name": c.name, "score": round(c.score, 4)} for c in candidates
+        ]
+    return record
 
 
 def _write_jsonl(records: Iterable[dict[str, Any]], path: Path) -> int:

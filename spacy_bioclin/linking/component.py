@@ -53,7 +53,10 @@ overwrite = false
 
 @Language.factory(
     "bioclin_linker",
-    assigns=["token.ent_kb_id", "doc.ents", "doc.spans", "span._.candidates"],
+    assigns=[
+        *("token.ent_kb_id", "doc.ents", "doc.spans"),
+        *("span._.candidates", "doc._.abbreviations"),
+    ],
     default_config=DEFAULT_CONFIG["component"],
     default_score_weights={"link_f": 1.0, "link_p": 0.0, "link_r": 0.0, "link_acc": None},
 )

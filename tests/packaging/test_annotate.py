@@ -3,12 +3,15 @@
 import json
 
 import pytest
+import spacy
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.cli.annotate import find_texts
 from spacy_bioclin.cli.package import read_license
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.build import build_kb
+from spacy_bioclin.linking.concepts import Concept
 
 NOTE = "Paciente con neumonía en el Hospital General ."
 
@@ -46,6 +49,21 @@ def test_jsonl_has_offsets_of_the_untouched_text(pipeline, notes, tmp_path):
             assert text[span["start"] : span["end"]] == span["text"]
     assert records["empty"]["entities"] == []
     assert [path.name for path in out.parent.iterdir()] == ["notes.jsonl"]
+
+
+def test_links_stand_beside_the_entity(notes, tmp_path):
+    build_kb([Concept("K1", "neumonía", "es")], tmp_path / "kb")
+    nlp = spacy.blank("es")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "DISEASE", "pattern": "neumonía"}])
+    nlp.add_pipe("bioclin_linker", config={"kb": str(tmp_path / "kb")})
+    nlp.to_disk(tmp_path / "pipeline")
+    done = run("annotate", tmp_path / "pipeline", notes / "one.txt", "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 0, done.output
+    [entity] = json.loads((tmp_path / "out.jsonl").read_text("utf-8"))["entities"]
+    assert entity["kb_id"] == "K1"
+    [candidate] = entity["candidates"]
+    assert candidate["name"] == "neumonía"
+    assert candidate["score"] > 0.9
 
 
 def test_outputs_are_not_overwritten_unless_asked(pipeline, notes, tmp_path):
