@@ -14,6 +14,8 @@ from .values import clean, compact_id, language_code
 
 Columns = Mapping[str, str | Sequence[str]]
 
+# Characters of a cell; a longer one begins with a quote that is never closed.
+MAX_CELL = 131_072
 UNCLOSED = "line within a quote: is it never closed?"
 DELIMITERS = ("\t", ";", ",", "|")
 # What a column is, by its header without accents, blanks, "_" and "-", the best first. A column is
@@ -116,6 +118,8 @@ def read_quoted_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list
             f"{path}, line {number}: one column only; a table needs columns that a tab, a "
             "semicolon, a comma or | separates, and the first line names them"
         )
+    # A setting of the process, which reading of notes raises.
+    csv.field_size_limit(MAX_CELL)
     try:
         for cells in csv.reader(chain([first], text), delimiter=delimiter):
             cells = [cell.strip() for cell in cells]
