@@ -1,8 +1,7 @@
 """Vectors of the names of a knowledge base, in a folder that `dense.DenseIndex` opens.
 
-One vector for each way a name is written, which concepts may share. One for each key
-(`normalize.name_key`) would be half as many, but finds less: of NCBI-disease's dev mentions 43.5 %
-at first rank instead of 47.5 %, by an encoder that is barely aligned.
+One vector for each way a name is written, case aside, which concepts may share. One for each key
+(`normalize.name_key`) would be half as many, but finds less (benchmarks/dense.py measures both).
 """
 
 import json
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..encoders.names import NameEncoder, Progress
+from ..encoders.names import NameEncoder, Progress, fold_case
 from ..errors import BioclinError
 from .dense import (
     FORMAT,
@@ -128,7 +127,9 @@ def _encode(
 def _name_arrays(kb: KnowledgeBase) -> dict[str, NDArray[Any]]:
     """RETURNS (dict[str, NDArray]): What `DenseIndex` knows of names; vectors are numbered as their
     names first occur."""
-    hashes = np.fromiter((hash_text(name) for name in kb.names), np.uint64, len(kb.names))
+    hashes = np.fromiter(
+        (hash_text(fold_case(name)) for name in kb.names), np.uint64, len(kb.names)
+    )
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int32)
     number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)

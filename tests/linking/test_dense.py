@@ -52,6 +52,14 @@ def index(
     return embed_names(kb, encoder, tmp_path_factory.mktemp("dense") / "dense")
 
 
+def test_names_that_differ_in_case_share_a_vector(encoder: NameEncoder, tmp_path: Path) -> None:
+    concept = Concept("A", "Red rash", "en", (Alias("RED RASH", "en"), Alias("rash", "en")))
+    kb = build_kb([concept], tmp_path / "kb", report=SkipReport())
+    index = embed_names(kb, encoder, tmp_path / "dense")
+    assert (len(kb.names), len(index)) == (3, 2)
+    assert np.array_equal(*index.vectors_of([0, 1]))
+
+
 def test_each_way_to_write_a_name_has_a_vector(
     kb: KnowledgeBase, encoder: NameEncoder, index: DenseIndex
 ) -> None:
