@@ -41,6 +41,7 @@ from spacy_bioclin.evaluation.linking import (
 from spacy_bioclin.evaluation.official import ScoredDoc, cantemist_coding, cantemist_norm
 from spacy_bioclin.linking.build import build_kb
 from spacy_bioclin.linking.candidates import CandidateGenerator
+from spacy_bioclin.linking.component import DEFAULT_CONFIG
 from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.dense import DenseIndex
 from spacy_bioclin.linking.embed import embed_names
@@ -68,7 +69,7 @@ ALIGN = ["--steps", "2600", "--batch-pairs", "128", "--learn-rate", "2e-4"]
 # More terminologies for it, with what is written before their ids.
 MORE = ("hpo/hp-2017-04-13.obo.xz", "hpo/hp-es.babelon.tsv", "doid/HumanDO-2015-11-11.obo.xz")
 MORE += ("doid/doid-es-translated.tsv",)
-N_CANDIDATES = 48
+N_CANDIDATES = DEFAULT_CONFIG["component"]["n_candidates"]
 
 
 def open_kb(terminology: str) -> KnowledgeBase:
