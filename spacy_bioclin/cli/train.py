@@ -26,6 +26,7 @@ def main(
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
 
+    from ..training.epochs import set_updates
     from ..training.loop import LAST, train
     from .loading import choose_device
 
@@ -40,5 +41,6 @@ def main(
     with show_validation_error(config):
         settings = load_config(config, overrides=overrides, interpolate=False)
         nlp = init_nlp(settings, use_gpu=gpu_id)
+    set_updates(nlp)
     train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
     typer.echo(f"The pipeline is in {output / LAST}")

@@ -1,5 +1,6 @@
 """`spacy train` that survives a kill."""
 
+import math
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,12 +17,17 @@ from spacy.training.loop import (
     update_meta,
 )
 from spacy.util import registry, resolve_dot_names
-from thinc.api import fix_random_seed, set_gpu_allocator
+from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
 
+from ..errors import BioclinError
 from .state import Evaluation, Progress, load_state, save_state, set_generators
 
 BEST, LAST = "model-best", "model-last"
 Batches = Iterable[tuple[int, list[Example]]]
+
+
+class Diverged(BioclinError):
+    """The loss of training is no number any more."""
 
 
 def train(
@@ -44,6 +50,7 @@ def train(
     resume (bool): Go on from `output/state`.
     use_gpu (int): Which GPU; -1 for the CPU.
     stdout, stderr (IO[str]): Where the logger writes.
+    RAISES (Diverged): A loss is no number any more.
     """
     config = nlp.config.interpolate()
     if config["training"]["seed"] is not None:
@@ -87,6 +94,7 @@ def train(
         for _, info, is_best in steps:
             if info["step"] < done.steps:
                 continue  # done by the run before
+            _check_losses(info, optimizer)
             if is_best is not None:
                 with nlp.select_pipes(disable=frozen):
                     update_meta(settings, nlp, info)
@@ -102,6 +110,17 @@ def train(
         finalize_logger()
     with nlp.use_params(optimizer.averages):
         before_to_disk(nlp).to_disk(output / LAST)
+
+
+def _check_losses(info: dict[str, Any], optimizer: Optimizer) -> None:
+    """RAISES (Diverged): A loss is no number any more."""
+    for name, loss in info["losses"].items():
+        if not math.isfinite(loss):
+            raise Diverged(
+                f"training diverged: the loss of [components.{name}] is {loss} at update "
+                f"{info['step'] + 1}, with learning rate {float(optimizer.learn_rate):.3g}; lower "
+                "[training.optimizer.learn_rate] or warm it up over more updates"
+            )
 
 
 def _follow(batches: Batches, done: int, generators: dict[str, Any]) -> Batches:
