@@ -1,7 +1,7 @@
 import re
 from xml.etree import ElementTree
 
-from spacy_bioclin.training.picture import draw_curves
+from spacy_bioclin.training.picture import draw_curves, draw_scores
 
 CURVES = {"es": [(0, 100.0), (10, 10.0)], "en & more": [(0, 50.0), (10, 20.0)]}
 
@@ -30,3 +30,45 @@ def test_equal_ratios_are_equal_steps_on_a_logarithmic_axis() -> None:
 
 def test_a_single_point_can_be_drawn() -> None:
     ElementTree.fromstring(draw_curves({"a": [(1, 2.0)]}, title="", x_label=""))
+
+
+RATES = {1e-5: "1e-5", 1e-4: "1e-4", 1e-3: "1e-3"}
+
+
+def draw(lines: dict, names: dict = RATES) -> str:
+    svg = draw_scores(lines, title="F1", x_label="rate", x_names=names)
+    ElementTree.fromstring(svg)
+    return svg
+
+
+def dots(svg: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in re.findall(r'<circle cx="(.*?)" cy="(.*?)"', svg)]
+
+
+def test_scores_are_dots_around_their_mean() -> None:
+    svg = draw({"a": [(1e-5, [0.5]), (1e-4, [0.6, 0.8]), (1e-3, [0.9])]})
+    [line] = places(svg)
+    (x0, _), (x1, y1), (x2, _) = line
+    assert abs((x1 - x0) - (x2 - x1)) < 0.2  # equal ratios
+    low, high = dots(svg)[1:3]
+    assert low[0] == high[0] == x1
+    assert low[1] > y1 > high[1] and abs(low[1] + high[1] - 2 * y1) < 0.2
+    # Whiskers: sd of (0.6, 0.8) is 0.1414, the dots stand 0.1 from the mean.
+    [(bottom, top)] = re.findall(rf'<path d="M{x1} (.*?)V(.*?)"', svg)
+    assert abs((float(bottom) - y1) / (low[1] - y1) - 1.414) < 0.02
+    assert abs(float(bottom) + float(top) - 2 * y1) < 0.2
+    assert "a, 1e-4: 0.6000" in svg and ">1e-3<" in svg
+
+
+def test_lines_of_scores_stand_apart() -> None:
+    line = [(1e-5, [0.5, 0.6]), (1e-3, [0.7])]
+    a, b = places(draw({"a": line, "b & c": line}))
+    assert [x for x, _ in b] == [x + 7 for x, _ in a]
+    assert [y for _, y in b] == [y for _, y in a]
+
+
+def test_strategies_at_one_rate_have_columns() -> None:
+    svg = draw({name: [(1e-5, [0.5, 0.6, 0.61])] for name in "abc"})
+    columns = sorted({x for x, _ in dots(svg)})
+    assert len(columns) == 3 and columns[2] - columns[1] > 100
+    draw({"a": [(1e-5, [0.5])]})  # one dot: no height at all
