@@ -20,8 +20,16 @@ app = typer.Typer(
 
 # Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
 COMMANDS = (
-    *("convert", "train", "distill_ner", "evaluate", "annotate", "package", "check_package"),
-    *("clean_text", "learn_vocabulary", "init_encoder", "pretrain", "distill", "info"),
+    *("convert", "train", "sweep", "evaluate", "annotate", "package", "check_package"),
+    *(
+        "clean_text",
+        "learn_vocabulary",
+        "init_encoder",
+        "pretrain",
+        "distill",
+        "distill_ner",
+        "info",
+    ),
     *("deid", "deid_key", "calibrate", "augment_phi"),
     *("embed_kb", "align_encoder", "train_linker"),
 )

@@ -158,12 +158,13 @@ def _make_metrics(
             "words_per_second": run.n_words / max(run.seconds, 1e-9),
         },
         "date": datetime.datetime.now().isoformat(timespec="seconds"),
-        "versions": _versions(),
-        "commit": _commit(),
+        "versions": current_versions(),
+        "commit": current_commit(),
     }
 
 
-def _versions() -> dict[str, str]:
+def current_versions() -> dict[str, str]:
+    """RETURNS (dict[str, str]): Of Python and of what scores depend on."""
     import platform
     from importlib.metadata import version
 
@@ -171,7 +172,7 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-def _commit() -> str | None:
+def current_commit() -> str | None:
     """RETURNS (str | None): Commit of the working directory, if it is in a git repository."""
     import shutil
     import subprocess

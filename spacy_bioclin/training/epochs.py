@@ -36,5 +36,6 @@ def set_updates(nlp: Language) -> int | None:
     if not per_epoch:
         raise BioclinError("the training corpus is empty: check --paths.train")
     training["max_steps"] = per_epoch * training["max_epochs"]
+    training["max_epochs"] = 0  # else training ends one update before the last evaluation
     training["eval_frequency"] = training["eval_frequency"] or per_epoch
     return per_epoch

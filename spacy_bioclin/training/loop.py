@@ -38,7 +38,7 @@ def train(
     use_gpu: int = -1,
     stdout: IO[str],
     stderr: IO[str],
-) -> None:
+) -> list[tuple[int, float]]:
     """Train a pipeline by the [training] section of its config, with spaCy's own loop.
 
     At every evaluation the state of training is written to `output/state`: weights, the moments of
@@ -50,6 +50,8 @@ def train(
     resume (bool): Go on from `output/state`.
     use_gpu (int): Which GPU; -1 for the CPU.
     stdout, stderr (IO[str]): Where the logger writes.
+    RETURNS (list[tuple[int, float]]): Of every evaluation on dev, the updates before it and the
+        main score.
     RAISES (Diverged): A loss is no number any more.
     """
     config = nlp.config.interpolate()
@@ -90,6 +92,11 @@ def train(
         before_update=settings["before_update"],
     )
     before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
+
+    def write_last() -> None:
+        with nlp.use_params(optimizer.averages):
+            before_to_disk(nlp).to_disk(output / LAST)
+
     try:
         for _, info, is_best in steps:
             if info["step"] < done.steps:
@@ -98,8 +105,7 @@ def train(
             if is_best is not None:
                 with nlp.select_pipes(disable=frozen):
                     update_meta(settings, nlp, info)
-                with nlp.use_params(optimizer.averages):
-                    before_to_disk(nlp).to_disk(output / LAST)
+                write_last()
                 if is_best:
                     shutil.rmtree(output / BEST, ignore_errors=True)
                     shutil.copytree(output / LAST, output / BEST)
@@ -108,8 +114,8 @@ def train(
             log_step(info if is_best is not None else None)
     finally:
         finalize_logger()
-    with nlp.use_params(optimizer.averages):
-        before_to_disk(nlp).to_disk(output / LAST)
+    write_last()
+    return [(i * settings["eval_frequency"], score) for i, (score, _) in enumerate(evaluations)]
 
 
 def _check_losses(info: dict[str, Any], optimizer: Optimizer) -> None:
