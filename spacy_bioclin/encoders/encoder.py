@@ -15,6 +15,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from ..errors import BioclinError
 from . import loading
+from .levels import draw_anew, find_levels
 from .network import WindowedEncoder
 from .pieces import (
     Alignment,
@@ -25,6 +26,8 @@ from .pieces import (
     token_boundaries,
 )
 from .shim import TorchShim
+from .strategy import read_strategy
+from .tuning import check_strategy
 from .windows import IntArray, Windows, concat_windows, cut_windows
 
 # No place where a text may be cut: one that fits a window needs none.
@@ -81,6 +84,7 @@ def build_encoder(
     precision: str = "auto",
     max_batch_pieces: int | None = None,
     transformer_config: dict[str, Any] | None = None,
+    strategy: dict[str, Any] | None = None,
 ) -> Model[list[Doc], FullTransformerBatch]:
     """Build the model for the `transformer` factory. Weights are read by `nlp.initialize()`, or
     come with the pipeline; a trained pipeline never looks at `name` again.
@@ -94,6 +98,9 @@ def build_encoder(
     max_batch_pieces (int | None): Largest batch that the encoder sees at once, padding included;
         None for what suits the device (see `WindowedEncoder`). Halved if memory runs out.
     transformer_config (dict | None): Settings that replace those of the encoder's config.json.
+    strategy (dict | None): Which weights learn, and how fast: the keys of `Strategy`. None: all at
+        the optimizer's rate.
+    RAISES (BioclinError): For a strategy with unknown keys or wrong values.
     """
     model = EncoderModel(
         "transformer",
@@ -104,6 +111,7 @@ def build_encoder(
                 partial(_rebuild, max_batch_pieces=max_batch_pieces),
                 precision=precision,
                 lr_scale=1.0,
+                strategy=read_strategy(strategy),
             )
         ],
         dims={"nO": None},
@@ -127,12 +135,17 @@ def _rebuild(cfg: dict[str, Any], *, max_batch_pieces: int | None) -> WindowedEn
 
 
 def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
-    """Read the pretrained weights, unless the model has some."""
+    """Read the pretrained weights, unless the model has some, and draw anew those that the strategy
+    wants to start from random values."""
     if model.attrs["tokenizer"] is not None:
         return
     tokenizer, transformer = loading.load_pretrained(
         model.attrs["name"], model.attrs["transformer_config"]
     )
+    strategy = model.shim.strategy
+    check_strategy(strategy, transformer)
+    layers = find_levels(transformer).layers
+    draw_anew(transformer, layers[len(layers) - strategy.reinit_layers :])
     network = WindowedEncoder(
         transformer, tokenizer, max_batch_pieces=model.attrs["max_batch_pieces"]
     )

@@ -21,17 +21,20 @@ from torch import nn
 
 from .memory import free_memory, is_out_of_memory
 from .precision import choose_precision, convert_linear_layers
+from .strategy import Strategy
+from .tuning import Tuning
 
 # First bytes of what `TorchShim.to_bytes` writes; the number is the layout's version.
 MAGIC = b"bioclin1"
 ALIGNMENT = 64
-# Weights that weight decay leaves alone: biases and layer norms (Devlin et al. 2019, appendix A).
-MAX_DIMS_WITHOUT_DECAY = 1
 
 # `nlp.pipe(texts, n_process=2)` forks. A forked process has torch's settings but not its threads,
 # and waits for ever in the first operation that is shared among them.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+
+
+PLAIN = Strategy()
 
 
 class TorchShim(Shim):
@@ -40,6 +43,7 @@ class TorchShim(Shim):
     build (Callable[[dict], nn.Module]): Makes the module from `cfg`, weights uninitialised or not.
     precision (str): See `choose_precision`.
     lr_scale (float): Factor on the optimizer's learning rate.
+    strategy (Strategy): Which weights learn, and how fast; without one, all at the same rate.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class TorchShim(Shim):
         *,
         precision: str,
         lr_scale: float,
+        strategy: Strategy = PLAIN,
     ) -> None:
         super().__init__(model=None)
         self._build = build
@@ -57,6 +62,8 @@ class TorchShim(Shim):
         self._twin: tuple[torch.dtype, nn.Module] | None = None
         self.precision = precision
         self.lr_scale = lr_scale
+        self.strategy = strategy
+        self._tuning: Tuning | None = None
         # A forward pass whose backward pass has not run yet must still find the weights it used.
         self._awaits_backprop = False
         self._deferred_step: Optimizer | None = None
@@ -73,11 +80,19 @@ class TorchShim(Shim):
     def device(self) -> torch.device:
         return next(self.module.parameters()).device
 
+    @property
+    def tuning(self) -> Tuning:
+        """The strategy, at work on the module from the first update on."""
+        if self._tuning is None:
+            encoder = getattr(self.module, "transformer", self.module)
+            self._tuning = Tuning(encoder, self.strategy)
+        return self._tuning
+
     def set_module(self, module: nn.Module, cfg: dict[str, Any]) -> None:
         """Use this module; `cfg` is what `build` needs to make its like again."""
         self.cfg = cfg
         self._model = module.to(get_torch_default_device()).eval()
-        self._optimizer = self._scaler = self._twin = None
+        self._optimizer = self._scaler = self._twin = self._tuning = None
         self._restored = {}
         self._borrowed = False
 
@@ -105,8 +120,11 @@ class TorchShim(Shim):
 
     def begin_update(self, inputs: tuple[Any, ...]) -> tuple[Any, Callable[[Any], None]]:
         """RETURNS (tuple): What the module returns, and a callback that takes the gradient of it
-        (same structure: a tensor or a tuple of tensors) and adds to the weights' gradients.
+        (same structure: a tensor or a tuple of tensors) and adds to the weights' gradients. Where
+        no weight learns, the module is run as for annotation, and the callback does nothing.
         """
+        if not self.tuning.learns:
+            return self.predict(inputs), lambda _: None
         self._own_weights()
         self._twin = None
         self.module.train()
@@ -188,8 +206,7 @@ class TorchShim(Shim):
         self._scaler.unscale_(adamw)
         if optimizer.grad_clip:
             nn.utils.clip_grad_norm_(trained, float(optimizer.grad_clip), foreach=True)
-        for group in adamw.param_groups:
-            group["lr"] = float(optimizer.learn_rate) * self.lr_scale
+        self.tuning.set_rates(adamw, optimizer, float(optimizer.learn_rate) * self.lr_scale)
         self._scaler.step(adamw)  # left out where fp16 gradients overflowed
         self._scaler.update()
         adamw.zero_grad(set_to_none=True)
@@ -209,19 +226,7 @@ class TorchShim(Shim):
 
     def _adamw(self, optimizer: Optimizer) -> torch.optim.AdamW:
         if self._optimizer is None:
-            weights = [p for p in self.module.parameters() if p.requires_grad]
-            decay = [p for p in weights if p.ndim > MAX_DIMS_WITHOUT_DECAY]
-            keep = [p for p in weights if p.ndim <= MAX_DIMS_WITHOUT_DECAY]
-            groups = [
-                {"params": decay, "weight_decay": float(optimizer.L2)},
-                {"params": keep, "weight_decay": 0.0},
-            ]
-            self._optimizer = torch.optim.AdamW(
-                [group for group in groups if group["params"]],
-                betas=(float(optimizer.b1), float(optimizer.b2)),
-                eps=float(optimizer.eps),
-                fused=True,
-            )
+            self._optimizer = self.tuning.make_adamw(optimizer)
             if state := self._restored.pop("optimizer", None):
                 self._optimizer.load_state_dict(state)
         return self._optimizer
