@@ -34,6 +34,7 @@ from ..training.sweep import (
 )
 from .evaluate import current_commit, current_versions
 from .loading import choose_device
+from .machine import describe_cpu, find_gpus
 from .task_corpora import SPLITS, convert_task, find_task
 
 # So that a sweep's small training sets are the same for every seed.
@@ -123,6 +124,7 @@ def run_trial(plan: Plan, out: Path, gpu_id: int, threads: int, trial: Trial) ->
         "settings": plan.settings_of(trial),
         "commit": current_commit(),
         "versions": current_versions(),
+        "machine": {"cpu": describe_cpu(), "gpus": find_gpus() if gpu_id >= 0 else []},
     }
     corpora = prepare_corpora(plan, trial.task, out)
     try:

@@ -23,6 +23,11 @@ from ..errors import BioclinError
 from .state import Evaluation, Progress, load_state, save_state, set_generators
 
 BEST, LAST = "model-best", "model-last"
+# Of [training], what spaCy's loop takes as it is.
+LOOP_SETTINGS = (
+    *("dropout", "accumulate_gradient", "patience", "max_steps", "eval_frequency"),
+    *("annotating_components", "before_update"),
+)
 Batches = Iterable[tuple[int, list[Example]]]
 
 
@@ -82,14 +87,8 @@ def train(
         optimizer,
         batches,
         _recall(evaluate, done.evaluations, evaluations),
-        dropout=settings["dropout"],
-        accumulate_gradient=settings["accumulate_gradient"],
-        patience=settings["patience"],
-        max_steps=settings["max_steps"],
-        eval_frequency=settings["eval_frequency"],
         exclude=frozen,
-        annotating_components=settings["annotating_components"],
-        before_update=settings["before_update"],
+        **{name: settings[name] for name in LOOP_SETTINGS},
     )
     before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
 
