@@ -72,7 +72,7 @@ class Plan(NamedTuple):
     epochs (int | None): Instead of the recipe's.
     train_notes (int | dict[str, int] | None): So many notes of the training split, drawn once, for
         every task or by task; None for all.
-    dev_notes (int | None): As many of the dev split.
+    dev_notes, test_notes (int | None): As many of the other splits.
     failed_below (float): A trial has failed if its F1 on dev is less.
     published (list[dict]): Rows of the paper's table, shown beside ours.
     search (dict): For Optuna, in the place of the grid.
@@ -89,6 +89,7 @@ class Plan(NamedTuple):
     epochs: int | None
     train_notes: int | dict[str, int] | None
     dev_notes: int | None
+    test_notes: int | None
     failed_below: float
     published: list[dict[str, Any]]
     search: dict[str, Any]
@@ -119,13 +120,14 @@ class Plan(NamedTuple):
             "settings": {**self.settings, **strategy},
             "epochs": self.epochs,
             "train_notes": self.notes_of(trial.task, "train"),
-            "dev_notes": self.notes_of(trial.task, "dev"),
+            "dev_notes": self.dev_notes,
+            "test_notes": self.test_notes,
         }
 
     def notes_of(self, task: str, split: str) -> int | None:
         """RETURNS (int | None): How many notes of a split to take; None for all."""
         if split != "train":
-            return self.dev_notes if split == "dev" else None
+            return {"dev": self.dev_notes, "test": self.test_notes}[split]
         return (
             self.train_notes.get(task) if isinstance(self.train_notes, dict) else self.train_notes
         )
@@ -139,6 +141,7 @@ DEFAULTS: dict[str, Any] = {
     "epochs": None,
     "train_notes": None,
     "dev_notes": None,
+    "test_notes": None,
     "failed_below": 0.05,
     "published": [],
     "search": {},
@@ -200,7 +203,7 @@ def _read_entry(path: Path, axis: str, name: str, said: Any, kind: type[Any]) ->
 KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("learn_rates", "seeds", "published"), (list,)),
     **dict.fromkeys(("encoders", "strategies", "settings", "search"), (dict,)),
-    **dict.fromkeys(("epochs", "dev_notes"), (int, type(None))),
+    **dict.fromkeys(("epochs", "dev_notes", "test_notes"), (int, type(None))),
     "train_notes": (int, dict, type(None)),
     "tasks": (dict, list),
     "config": (str,),
