@@ -246,21 +246,7 @@ class ClinicalNer(TrainablePipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Entity]]) -> None:
         """Write entities to the Docs."""
-        install_extensions()  # lost when a worker process is started
-        for doc, entities in zip(docs, scores, strict=True):
-            spans = [
-                Span(doc, e.start, e.end, label=e.label, span_id=DOUBTFUL if e.doubtful else 0)
-                for e in entities
-            ]
-            if self.spans_key is None:
-                doc.set_ents(spans, default="outside")
-                for span, entity in zip(spans, entities, strict=True):
-                    span._.probability = entity.probability
-            else:
-                doc.spans[self.spans_key] = spans
-                doc.spans[self.spans_key].attrs["scores"] = np.array(
-                    [entity.probability for entity in entities], dtype=np.float32
-                )
+        write_entities(docs, scores, self.spans_key)
 
     def update(
         self,
@@ -366,6 +352,28 @@ class ClinicalNer(TrainablePipe):
         for eg in examples:
             for span in self._reference_spans(eg.reference) or []:
                 yield span.label_
+
+
+def write_entities(docs: Iterable[Doc], found: list[list[Entity]], spans_key: str | None) -> None:
+    """Write entities to `doc.ents`, or to `doc.spans[spans_key]` if there is a key.
+
+    found (list[list[Entity]]): Per Doc.
+    """
+    install_extensions()  # lost when a worker process is started
+    for doc, entities in zip(docs, found, strict=True):
+        spans = [
+            Span(doc, e.start, e.end, label=e.label, span_id=DOUBTFUL if e.doubtful else 0)
+            for e in entities
+        ]
+        if spans_key is None:
+            doc.set_ents(spans, default="outside")
+            for span, entity in zip(spans, entities, strict=True):
+                span._.probability = entity.probability
+        else:
+            doc.spans[spans_key] = spans
+            doc.spans[spans_key].attrs["scores"] = np.array(
+                [entity.probability for entity in entities], dtype=np.float32
+            )
 
 
 def _trim_blanks(doc: Doc, entities: list[Entity]) -> list[Entity]:
