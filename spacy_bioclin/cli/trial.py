@@ -3,6 +3,7 @@
 import random
 import shutil
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,10 @@ def run_trial(plan: Plan, out: Path, gpu_id: int, threads: int, trial: Trial) ->
         result |= {"status": DIVERGED, "error": str(error)}
     except BioclinError as error:
         result |= {"status": CRASHED, "error": str(error)}
+    except Exception as error:  # its message may hold note text
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        result |= {"status": CRASHED, "error": f"{type(error).__name__} in {where}"}
     result["seconds"] = round(time.perf_counter() - started, 1)
     result["cpu_seconds"] = round(time.process_time() - cpu_started, 1)
     write_result(out, result)
