@@ -32,9 +32,10 @@ COMMANDS = (
     ),
     *("deid", "deid_key", "calibrate", "augment_phi"),
     *("embed_kb", "align_encoder", "train_linker"),
+    "fetch",
 )
 # Each is a module of this folder with several commands.
-GROUPS = ("kb",)
+GROUPS = ("kb", "encoders")
 
 
 def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
