@@ -21,11 +21,11 @@ def forward(
     xp = model.ops.xp
     filled = xp.flatnonzero(X.lengths)
     first = (xp.cumsum(X.lengths) - X.lengths)[filled]
-    Y = model.ops.alloc2f(len(X.lengths), X.data.shape[1])
-    Y[filled] = X.data[first]
+    Y = model.ops.alloc2f(len(X.lengths), X.dataXd.shape[-1])
+    Y[filled] = X.dataXd[first]
 
     def backprop(dY: Floats2d) -> Ragged:
-        dX = model.ops.alloc2f(*X.data.shape)
+        dX = model.ops.alloc2f(*X.dataXd.shape)
         dX[first] = dY[filled]
         return Ragged(dX, X.lengths)
 
