@@ -24,8 +24,8 @@ def find_levels(transformer: nn.Module) -> Levels:
     them: the layers are the list of as many blocks as its config says.
 
     DeBERTa's relative positions, their norm and its convolution stand beside the layers but are
-    read by the lowest: they count as embeddings. In an encoder whose layers share their weights (ALBERT)
-    what is no embedding counts as above the layers, of which there are none.
+    read by the lowest: they count as embeddings. In an encoder whose layers share their weights
+    (ALBERT) what is no embedding counts as above the layers, of which there are none.
     """
     prefix, layers = _find_layers(transformer)
     parent = transformer.get_submodule(prefix.rpartition(".")[0]) if prefix else transformer

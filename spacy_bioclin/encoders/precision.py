@@ -1,6 +1,5 @@
 """Which number format the encoder computes in, and copies of a network that hold it."""
 
-import copy
 import warnings
 from typing import NamedTuple
 
@@ -8,6 +7,7 @@ import torch
 from torch import nn
 
 from ..errors import BioclinError
+from .linear import plain_copy
 
 FORMATS = {
     "fp32": torch.float32,
@@ -64,7 +64,7 @@ def convert_linear_layers(module: nn.Module, dtype: torch.dtype) -> nn.Module:
     """RETURNS (nn.Module): A copy for annotation whose linear layers hold weights of this format.
     All other weights are shared with the module. int8 quantises weights once, per output, and
     activations as they come (torch's dynamic quantisation)."""
-    twin = _copy_structure(module)
+    twin = plain_copy(module)
     if dtype == torch.qint8:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -74,14 +74,4 @@ def convert_linear_layers(module: nn.Module, dtype: torch.dtype) -> nn.Module:
             for name, weight in list(layer.named_parameters(recurse=False)):
                 converted = nn.Parameter(weight.detach().to(dtype), requires_grad=False)
                 setattr(layer, name, converted)
-    return twin
-
-
-def _copy_structure(module: nn.Module) -> nn.Module:
-    """RETURNS (nn.Module): Modules of its own with the same weights and attributes."""
-    twin = copy.copy(module)
-    twin._parameters = dict(module._parameters)
-    twin._modules = {
-        name: child and _copy_structure(child) for name, child in module._modules.items()
-    }
     return twin

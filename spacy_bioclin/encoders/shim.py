@@ -19,10 +19,12 @@ from thinc.api import Optimizer, get_torch_default_device
 from thinc.shims.shim import Shim
 from torch import nn
 
+from .linear import plain_copy
 from .memory import free_memory, is_out_of_memory
 from .precision import choose_precision, convert_linear_layers
 from .strategy import Strategy
 from .tuning import Tuning
+from .vectors import VectorMemory
 
 # First bytes of what `TorchShim.to_bytes` writes; the number is the layout's version.
 MAGIC = b"bioclin1"
@@ -64,6 +66,9 @@ class TorchShim(Shim):
         self.lr_scale = lr_scale
         self.strategy = strategy
         self._tuning: Tuning | None = None
+        # Of an encoder that does not learn, from the first update on.
+        self._memory: VectorMemory | None = None
+        self._has_run = False
         # A forward pass whose backward pass has not run yet must still find the weights it used.
         self._awaits_backprop = False
         self._deferred_step: Optimizer | None = None
@@ -85,7 +90,7 @@ class TorchShim(Shim):
         """The strategy, at work on the module from the first update on."""
         if self._tuning is None:
             encoder = getattr(self.module, "transformer", self.module)
-            self._tuning = Tuning(encoder, self.strategy)
+            self._tuning = Tuning(encoder, self.strategy, self._restored.pop("tuning", None))
         return self._tuning
 
     def set_module(self, module: nn.Module, cfg: dict[str, Any]) -> None:
@@ -93,6 +98,7 @@ class TorchShim(Shim):
         self.cfg = cfg
         self._model = module.to(get_torch_default_device()).eval()
         self._optimizer = self._scaler = self._twin = self._tuning = None
+        self._memory = None
         self._restored = {}
         self._borrowed = False
 
@@ -102,16 +108,20 @@ class TorchShim(Shim):
     def predict(self, inputs: tuple[Any, ...]) -> Any:
         """RETURNS (Any): What the module returns, without a graph. Dropout is off."""
         dtype = choose_precision(self.precision, self.device).dtype
+        module = self._predictor(dtype)
         with torch.no_grad(), self._autocast(dtype):
-            return self._predictor(dtype)(*inputs)
+            if self._memory is None:
+                return module(*inputs)
+            return self._memory.recall(module, *inputs, kind=str(dtype)).to(self.device)
 
     def _predictor(self, dtype: torch.dtype) -> Any:
-        """RETURNS (nn.Module): The module, or its copy with weights of this format: so they are not
-        converted at every call."""
-        if dtype == torch.float32:
+        """RETURNS (nn.Module): The module, or its copy with weights of this format and what LoRA
+        learned added to them: so that is not done at every call."""
+        if dtype == torch.float32 and not self.strategy.lora_rank:
             return self.module.eval()
         if self._twin is None or self._twin[0] != dtype:
-            self._twin = dtype, convert_linear_layers(self.module, dtype).eval()
+            twin = convert_linear_layers(self.module, dtype)
+            self._twin = dtype, twin.eval()
         return self._twin[1]
 
     def _autocast(self, dtype: torch.dtype) -> torch.autocast:
@@ -123,8 +133,10 @@ class TorchShim(Shim):
         (same structure: a tensor or a tuple of tensors) and adds to the weights' gradients. Where
         no weight learns, the module is run as for annotation, and the callback does nothing.
         """
-        if not self.tuning.learns:
-            return self.predict(inputs), lambda _: None
+        self._has_run = True
+        if not self.tuning.thaw():
+            return self._predict_again(inputs), lambda _: None
+        self._memory = None
         self._own_weights()
         self._twin = None
         self.module.train()
@@ -170,6 +182,14 @@ class TorchShim(Shim):
 
         return outputs if len(outputs) > 1 else outputs[0], backprop
 
+    def _predict_again(self, inputs: tuple[Any, ...]) -> Any:
+        """RETURNS (Any): What `predict` returns; from now on vectors are remembered."""
+        if self._memory is None:
+            self._memory = VectorMemory()
+            if state := self._restored.pop("memory", None):
+                self._memory.set_state(state)
+        return self.predict(inputs)
+
     def _save_memory(self) -> bool:
         return getattr(self.module, "save_memory", bool)()
 
@@ -198,6 +218,8 @@ class TorchShim(Shim):
         if self._awaits_backprop:
             self._deferred_step = optimizer
             return
+        self.tuning.steps += self._has_run
+        self._has_run = False
         trained = [p for p in self.module.parameters() if p.grad is not None]
         if not trained:
             return
@@ -206,23 +228,25 @@ class TorchShim(Shim):
         self._scaler.unscale_(adamw)
         if optimizer.grad_clip:
             nn.utils.clip_grad_norm_(trained, float(optimizer.grad_clip), foreach=True)
-        self.tuning.set_rates(adamw, optimizer, float(optimizer.learn_rate) * self.lr_scale)
+        self.tuning.prepare_step(adamw, optimizer, float(optimizer.learn_rate) * self.lr_scale)
         self._scaler.step(adamw)  # left out where fp16 gradients overflowed
         self._scaler.update()
         adamw.zero_grad(set_to_none=True)
 
     def get_training_state(self) -> dict[str, Any]:
-        """RETURNS (dict): Moments of AdamW and the scale of fp16, beside the weights all that the
-        next step depends on."""
+        """RETURNS (dict): Moments of AdamW, the scale of fp16 and what the strategy remembers:
+        beside the weights all that the next step depends on."""
         return {
             "optimizer": self._optimizer and self._optimizer.state_dict(),
             "scaler": self._scaler and self._scaler.state_dict(),
+            "tuning": self._tuning and self._tuning.get_state(),
+            "memory": self._memory and self._memory.get_state(),
         }
 
     def set_training_state(self, state: dict[str, Any]) -> None:
         """Undo `get_training_state`, in a shim with the same weights."""
         self._restored = dict(state)  # until the first update; no second copy stays
-        self._optimizer = self._scaler = None
+        self._optimizer = self._scaler = self._tuning = self._memory = None
 
     def _adamw(self, optimizer: Optimizer) -> torch.optim.AdamW:
         if self._optimizer is None:
@@ -234,8 +258,9 @@ class TorchShim(Shim):
     def _own_weights(self) -> None:
         """Weights that were loaded are views of the bytes they came in; training needs its own."""
         if self._borrowed:
-            for parameter in self.module.parameters():
-                parameter.data = parameter.data.clone()
+            for group in self.tuning.groups:
+                for parameter in group.weights:
+                    parameter.data = parameter.data.clone()
             self._borrowed = False
 
     def to_device(self, device_type: str, device_id: int) -> None:
@@ -244,6 +269,7 @@ class TorchShim(Shim):
     def __getstate__(self) -> dict[str, Any]:
         # A copy starts with a fresh optimizer: the old one's state belongs to the old weights.
         fresh = {"_optimizer": None, "_scaler": None, "_twin": None, "_awaits_backprop": False}
+        fresh["_memory"] = None
         return {**self.__dict__, **fresh}
 
     def to_bytes(self) -> bytes:
@@ -251,7 +277,8 @@ class TorchShim(Shim):
         weights in the safetensors format."""
         if self._model is None:
             return MAGIC
-        state = {key: value.contiguous() for key, value in self._model.state_dict().items()}
+        state = plain_copy(self._model).state_dict()
+        state = {key: value.contiguous() for key, value in state.items()}
         header = json.dumps(self.cfg, ensure_ascii=False).encode("utf-8")
         prefix = MAGIC + len(header).to_bytes(8, "little") + header
         padding = b" " * (-len(prefix) % ALIGNMENT)

@@ -117,7 +117,7 @@ def test_top_layers_are_drawn_as_the_architecture_draws_them(model_type):
 
 def test_shared_layers_cannot_be_told_apart():
     transformer = make_transformer("albert")
-    for settings in ({"freeze_layers": 1}, {"reinit_layers": 1}, {"layer_decay": 0.9}):
+    for settings in ({"freeze_layers": 1}, {"unfreeze_steps": 1}, {"layer_decay": 0.9}):
         with pytest.raises(BioclinError, match=rf"{next(iter(settings))}.*no separate layers"):
             check_strategy(Strategy(**settings), transformer)
     Tuning(transformer, Strategy(freeze_embeddings=True))
@@ -138,6 +138,13 @@ def test_shared_layers_cannot_be_told_apart():
         ({"layer_decay": 1.1}, ["layer_decay = 1.1", "at most 1"]),
         ({"no_decay": "bias"}, ["no_decay = 'bias'", "list"]),
         ({"no_decay": ["("]}, ["no_decay = ['(']", "regular expressions"]),
+        ({"unfreeze_steps": 1.5}, ["unfreeze_steps = 1.5", "whole number"]),
+        ({"mixout": 1}, ["mixout = 1", "below 1"]),
+        ({"pretrained_decay": float("nan")}, ["pretrained_decay = nan", "from 0"]),
+        ({"lora_rank": 4, "mixout": 0.5}, ["lora_rank = 4, mixout = 0.5", "leave out one"]),
+        ({"lora_rank": 4, "reinit_layers": 1}, ["lora_rank = 4, reinit_layers = 1"]),
+        ({"lora_targets": ["query"]}, ["lora_targets = ['query']", "set lora_rank"]),
+        ({"lora_alpha": 16}, ["lora_alpha = 16", "set lora_rank"]),
     ],
 )
 def test_bad_settings_name_section_key_value_and_remedy(settings, words):
@@ -160,6 +167,12 @@ def test_bad_settings_name_section_key_value_and_remedy(settings, words):
             Strategy(no_decay=["bias", "LayerNrom"]),
             ["'LayerNrom' matches no weight", "encoder.layer.N.output.LayerNorm.weight"],
         ),
+        (
+            Strategy(lora_rank=2, lora_targets=["qeury"]),
+            ["'qeury' matches no linear layer", "encoder.layer.N.attention.self.query,"],
+        ),
+        (Strategy(lora_rank=2, freeze_layers=3), ["freeze_layers = 3, lora_rank = 2", "frozen"]),
+        (Strategy(unfreeze_steps=5, freeze_layers=3), ["unfreeze_steps = 5", "leave out one"]),
     ],
 )
 def test_what_the_encoder_lacks_is_an_error_that_lists_what_it_has(strategy, words):
@@ -180,5 +193,30 @@ def test_rates_fall_from_the_top_layer_to_the_embeddings():
 
 def test_selectors():
     names = ["embeddings.word.weight", "layer.0.bias", "layer.1.bias"]
-    assert select("no_decay", ["bias$", "word"], names) == set(names)
-    assert select("no_decay", [], names) == set()
+    assert select("no_decay", ["bias$", "word"], names, kind="weight") == set(names)
+    assert select("no_decay", [], names, kind="weight") == set()
+
+
+LORA_TARGETS = {
+    "bert": "encoder.layer.N.attention.self.query encoder.layer.N.attention.self.value",
+    "electra": "encoder.layer.N.attention.self.query encoder.layer.N.attention.self.value",
+    "longformer": "encoder.layer.N.attention.self.query encoder.layer.N.attention.self.value",
+    "deberta": "encoder.layer.N.attention.self.in_proj",
+    "deberta-v2": "encoder.layer.N.attention.self.query_proj "
+    "encoder.layer.N.attention.self.value_proj",
+    "modernbert": "layers.N.attn.Wqkv",
+    "distilbert": "transformer.layer.N.attention.q_lin transformer.layer.N.attention.v_lin",
+}
+
+
+@pytest.mark.parametrize("model_type", LORA_TARGETS)
+def test_lora_is_on_queries_and_values_whatever_they_are_called(model_type):
+    transformer = make_transformer(model_type)
+    before = run(transformer.eval())
+    Tuning(transformer, Strategy(lora_rank=2))
+    learning = {name for name, p in transformer.named_parameters() if p.requires_grad}
+    layers = {name.rpartition(".")[0] for name in learning}
+    assert all(name.rpartition(".")[2] in ("lora_down", "lora_up") for name in learning)
+    targets = LORA_TARGETS[model_type].split()
+    assert layers == {t.replace(".N.", f".{i}.") for t in targets for i in range(N_LAYERS)}
+    torch.testing.assert_close(run(transformer), before)  # no difference yet

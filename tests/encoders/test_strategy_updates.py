@@ -11,6 +11,7 @@ from transformers import AutoConfig, AutoModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from spacy_bioclin.encoders.levels import find_levels
+from spacy_bioclin.encoders.linear import add_mixout
 from spacy_bioclin.errors import BioclinError
 from tests.conftest import TEXTS, make_encoder
 
@@ -229,6 +230,143 @@ def test_without_bias_correction_the_step_is_berts(deep_encoder):
     assert first == pytest.approx(RATE, rel=0.05)  # where BERT's first step is 3.2 times as long
 
 
+def test_layers_begin_to_learn_from_the_top_one_after_the_other(deep_encoder):
+    model = make_model(deep_encoder, {"unfreeze_steps": 2})
+    levels, moved = levels_of(model), []
+    for seed in range(14):
+        before = weights_of(model)
+        update(model, Adam(RATE), seed)
+        moved.append(min((levels[name] for name in changed(before, model)), default=None))
+    assert moved == [None, None, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0]
+
+
+def test_thawing_ends_at_what_is_frozen(deep_encoder):
+    model = make_model(deep_encoder, {"unfreeze_steps": 1, "freeze_layers": 2})
+    before, levels = weights_of(model), levels_of(model)
+    for seed in range(8):
+        update(model, Adam(RATE), seed)
+    assert {levels[name] for name in changed(before, model)} == {3, 4}
+
+
+def test_steps_with_nothing_before_them_do_not_count(deep_encoder):
+    """A resumed run hands on empty batches until it is where it was."""
+    model = make_model(deep_encoder, {"unfreeze_steps": 1})
+    for _ in range(3):
+        model.finish_update(Adam(RATE))
+    before = weights_of(model)
+    update(model, Adam(RATE))
+    assert not changed(before, model)
+
+
+@pytest.mark.parametrize("reinit", [0, 1])
+def test_weights_are_pulled_to_the_pretrained_ones(deep_encoder, reinit):
+    strategy = {"pretrained_decay": 500.0, "reinit_layers": reinit, "layer_decay": 0.5}
+    model = make_model(deep_encoder, strategy)
+    before, levels = weights_of(model), levels_of(model)
+    update(model, Adam(0.0))
+    with torch.no_grad():
+        for _, weight in named(model):
+            weight += 1.0
+    update(model, Adam(RATE, L2=0.0))
+    for name, weight in named(model):
+        share = 0.5 * 0.5 ** (N_LAYERS - levels[name])  # 500 times the rate of the layer
+        share *= levels[name] <= N_LAYERS - reinit
+        distance = (weight - before[name]).mean().item()
+        assert distance == pytest.approx(1 - share, abs=2 * RATE), name
+
+
+def test_mixout_mixes_in_training_only(deep_encoder):
+    model = make_model(deep_encoder, {"mixout": 0.9})
+    docs = [spacy.blank("es")(TEXTS[0])]
+    vectors = model.predict(docs).model_output.last_hidden_state
+    in_training = model.begin_update(docs)[0].model_output.last_hidden_state
+    # as long as weights are the pretrained ones, there is nothing to mix
+    np.testing.assert_allclose(vectors, in_training.detach(), atol=1e-5)
+    update(model, Adam(0.05))
+    update(model, Adam(0.05))
+    after = model.predict(docs).model_output.last_hidden_state
+    one, two = (model.begin_update(docs)[0].model_output.last_hidden_state for _ in range(2))
+    assert not torch.allclose(one, two, atol=1e-3)
+    np.testing.assert_array_equal(after, model.predict(docs).model_output.last_hidden_state)
+
+
+def test_mixout_is_the_papers():
+    """u = (M·pretrained + (1 - M)·w - p·pretrained) / (1 - p), with M 1 in a share p of places."""
+    layer = torch.nn.Linear(400, 50)
+    anchor = torch.randn(50, 400)
+    add_mixout(layer, anchor=anchor, p=0.3)
+    torch.manual_seed(0)
+    mixed = (layer.train()(torch.eye(400)) - layer.bias).T.detach()
+    kept = (layer.weight - 0.3 * anchor) / 0.7
+    is_kept = torch.isclose(mixed, kept, atol=1e-4)
+    is_pretrained = torch.isclose(mixed, anchor, atol=1e-4)
+    assert (is_kept ^ is_pretrained).float().mean() > 0.99
+    assert is_pretrained.float().mean().item() == pytest.approx(0.3, abs=0.02)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_lora_learns_a_difference_that_is_stored_in_the_weights(deep_encoder, precision):
+    strategy = {"lora_rank": 2, "lora_alpha": 4.0, "freeze_layers": 1}
+    model = make_model(deep_encoder, strategy, precision=precision)
+    before, names = weights_of(model), [name for name, _ in named(model)]
+    docs = [spacy.blank("es")(text) for text in TEXTS]
+    vectors = model.predict(docs).model_output.last_hidden_state
+    for seed in range(3):
+        update(model, Adam(0.1), seed)
+    assert all(torch.equal(dict(named(model))[name], old) for name, old in before.items())
+    factors = {name for name, _ in named(model)} - set(names)
+    layers = ["attention.self.query", "attention.self.value"]
+    assert factors == {
+        f"encoder.layer.{i}.{layer}.lora_{way}"
+        for i in range(1, N_LAYERS)
+        for layer in layers
+        for way in ("down", "up")
+    }
+    learned = model.predict(docs).model_output.last_hidden_state
+    assert abs(learned - vectors).max() > 0.01
+    loaded = make_nlp(deep_encoder, strategy, precision=precision).get_pipe("transformer").model
+    loaded.from_bytes(model.to_bytes())
+    assert [name for name, _ in named(loaded)] == names
+    differ = changed(before, loaded)
+    assert differ == {f"encoder.layer.{i}.{layer}.weight" for i in (1, 2, 3) for layer in layers}
+    np.testing.assert_array_equal(learned, loaded.predict(docs).model_output.last_hidden_state)
+    update(loaded, Adam(0.1))  # and it can be trained further
+    assert not np.array_equal(loaded.predict(docs).model_output.last_hidden_state, learned)
+
+
+def test_lora_starts_where_the_encoder_is(deep_encoder):
+    docs = [spacy.blank("es")(TEXTS[0])]
+    model = make_model(deep_encoder, {"lora_rank": 2})
+    vectors = model.predict(docs).model_output.last_hidden_state
+    in_training = model.begin_update(docs)[0].model_output.last_hidden_state
+    np.testing.assert_allclose(vectors, in_training.detach(), atol=1e-5)
+
+
+def test_a_frozen_encoder_is_asked_once_for_each_text(deep_encoder):
+    model = make_model(deep_encoder, {"freeze_layers": N_LAYERS})
+    windows = []
+    model.transformer.register_forward_hook(lambda _, __, out: windows.append(len(out[0])))
+    first = update(model, Adam(RATE))
+    n_windows = sum(windows)
+    assert torch.equal(update(model, Adam(RATE)), first)
+    doc = spacy.blank("es")(TEXTS[1])
+    alone = model.predict([doc]).model_output.last_hidden_state[0]
+    assert any(np.array_equal(first[0, i : i + len(alone)], alone) for i in range(len(first[0])))
+    assert sum(windows) == n_windows
+    update_other = model.predict([spacy.blank("es")("Otra nota.")])
+    assert sum(windows) == n_windows + 1 and update_other
+
+
+def test_annotation_remembers_nothing(deep_encoder):
+    model = make_model(deep_encoder, {"freeze_layers": N_LAYERS})
+    windows = []
+    model.transformer.register_forward_hook(lambda _, __, out: windows.append(len(out[0])))
+    docs = [spacy.blank("es")(TEXTS[0])]
+    for _ in range(2):
+        model.predict(docs)
+    assert len(windows) == 2
+
+
 def test_all_together(deep_encoder):
     strategy = {
         "freeze_layers": 1,
@@ -236,10 +374,14 @@ def test_all_together(deep_encoder):
         "reinit_layers": 2,
         "no_decay": ["LayerNorm", "bias"],
         "bias_correction": False,
+        "unfreeze_steps": 1,
+        "mixout": 0.5,
+        "pretrained_decay": 0.1,
     }
     model = make_model(deep_encoder, strategy)
     before, levels = weights_of(model), levels_of(model)
-    update(model, Adam(RATE))
+    for seed in range(5):
+        update(model, Adam(RATE), seed)
     assert {levels[name] for name in changed(before, model)} == {2, 3, 4}
 
 

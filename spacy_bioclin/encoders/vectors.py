@@ -1,0 +1,89 @@
+"""Vectors that need not be computed again: of an encoder that does not learn."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .windows import IntArray, Windows
+
+MAX_BYTES = 2**30
+
+
+class VectorMemory:
+    """Remembers the vectors of windows, under a hash of their pieces: no text is kept. When it is
+    full, what was not asked for the longest goes.
+
+    max_bytes (int): Of all vectors together; they lie in main memory.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._vectors: OrderedDict[bytes, torch.Tensor] = OrderedDict()
+        self.n_bytes = 0
+
+    def recall(
+        self,
+        encode: Callable[[IntArray, Windows], torch.Tensor],
+        ids: IntArray,
+        windows: Windows,
+        *,
+        kind: str,
+    ) -> torch.Tensor:
+        """
+        encode (Callable): `WindowedEncoder.forward`, for the windows that are not known.
+        ids (IntArray), windows (Windows): Its arguments.
+        kind (str): What else the vectors depend on: the precision.
+        RETURNS (torch.Tensor): fp32, in main memory, (n_pieces, width).
+        """
+        keys = [_hash(kind, ids, windows, i) for i in range(len(windows.start))]
+        known = {key: self._vectors[key] for key in keys if key in self._vectors}
+        new = np.array([i for i, key in enumerate(keys) if key not in known], dtype=np.int64)
+        if len(new):
+            encoded = encode(ids, Windows(*(field[new] for field in windows))).cpu()
+            for i in new:
+                core = encoded[int(windows.core_start[i]) : int(windows.core_end[i])]
+                known[keys[i]] = core.clone()
+        for key in keys:
+            self._keep(key, known[key])
+        return torch.cat([known[key] for key in keys])
+
+    def _keep(self, key: bytes, vectors: torch.Tensor) -> None:
+        if key not in self._vectors:
+            self.n_bytes += vectors.nbytes
+        self._vectors[key] = vectors
+        self._vectors.move_to_end(key)
+        while self.n_bytes > self._max_bytes:
+            _, oldest = self._vectors.popitem(last=False)
+            self.n_bytes -= oldest.nbytes
+
+    def get_state(self) -> dict[str, Any]:
+        """RETURNS (dict): All that is remembered. A vector computed again, in a batch with others,
+        would differ in its last bits, and the run that resumes with it."""
+        vectors = list(self._vectors.values())
+        return {
+            "keys": list(self._vectors),
+            "lengths": [len(v) for v in vectors],
+            "vectors": torch.cat(vectors) if vectors else None,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Undo `get_state`."""
+        if state["keys"]:
+            for key, vectors in zip(
+                state["keys"], state["vectors"].split(state["lengths"]), strict=True
+            ):
+                self._keep(key, vectors.clone())
+
+
+def _hash(kind: str, ids: IntArray, windows: Windows, i: int) -> bytes:
+    """RETURNS (bytes): Of the window's pieces, and of which of them are its core."""
+    start = windows.start[i]
+    core = np.array([windows.core_start[i] - start, windows.core_end[i] - start])
+    value = hashlib.blake2b(kind.encode(), digest_size=16)
+    value.update(core.tobytes())
+    value.update(ids[start : windows.end[i]].tobytes())
+    return value.digest()
