@@ -4,6 +4,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -298,7 +299,7 @@ def run_processes(
     try:
         while True:
             for trial in itertools.islice(waiting, jobs - len(running)):
-                process = context.Process(target=run, args=(trial,), name=trial.name)
+                process = context.Process(target=_run, args=(run, trial), name=trial.name)
                 process.start()
                 running[process.sentinel] = trial, process
             if not running:
@@ -310,6 +311,20 @@ def run_processes(
     finally:
         for _, process in running.values():
             process.terminate()
+
+
+def _run(run: Callable[[Trial], None], trial: Trial) -> None:
+    """Run a trial, and end with the process that started it: a trial that went on after its sweep
+    was killed would be run a second time beside itself."""
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+    run(trial)
 
 
 def threads_per_job(jobs: int) -> int:
