@@ -1,6 +1,7 @@
 """The pretrained encoders of `encoders.yml`."""
 
 import difflib
+import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -82,9 +83,10 @@ class Encoder(NamedTuple):
         return "" if self.licence else "no licence is stated: ask its authors before use"
 
 
+@functools.cache
 def load_encoders(path: Path = ENCODERS) -> dict[str, Encoder]:
     """
-    path (Path): A file like encoders.yml.
+    path (Path): A file like encoders.yml; it is read once.
     RETURNS (dict[str, Encoder]): The encoders by name, in the order of the file.
     RAISES (BioclinError): An entry is not as the head of encoders.yml says.
     """

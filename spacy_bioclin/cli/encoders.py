@@ -72,7 +72,7 @@ def show(
     if encoder.source and not encoder.folder:
         typer.echo(f"Get it: bioclin fetch {name}")
     where = encoder.folder or f"encoders/{name}"
-    typer.echo(f"Use it: --components.transformer.model.name {where} --recipe {encoder.recipe}")
+    typer.echo(f"Use it: bioclin train … --paths.encoder {where} --recipe {encoder.recipe}")
     warn(encoder.licence_warning)
 
 
@@ -164,6 +164,9 @@ def _print_table(head: tuple[str, ...], rows: Any) -> None:
     from rich.text import Text
 
     table = Table(*(head or ("", "")), box=SIMPLE_HEAD, show_header=bool(head), pad_edge=False)
+    table.columns[0].no_wrap = True
+    for column in table.columns[1:]:
+        column.overflow = "fold"
     for row in rows:
         table.add_row(*map(Text, row))
     Console(highlight=False).print(table)
