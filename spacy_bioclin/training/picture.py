@@ -72,9 +72,9 @@ def _log_ticks(low: float, high: float) -> list[float]:
 def draw_scores(
     lines: Mapping[str, Scores], *, title: str, x_label: str, x_names: Mapping[float, str]
 ) -> str:
-    """Draw scores of repeated runs: every run a dot, a line through the means, whiskers of one
-    standard deviation. Lines stand a little apart, so that none hides another; where there is one x
-    only, each has a column.
+    """Draw scores of repeated runs: every run a dot, means with a line through them, whiskers of
+    one standard deviation. Lines stand a little apart, so that none hides another; where there is
+    one x only, each has a column.
 
     lines (Mapping[str, Scores]): Name -> (x, scores at x), in the order of x; x > 0, and its axis
         is logarithmic. The axis of y goes from the lowest to the highest score.
@@ -114,6 +114,8 @@ def draw_scores(
         for a, scores in line:
             bottom, top = map(y, _whisker(scores))
             parts.append(f'<path d="M{x(a, i)} {bottom}V{top}" stroke="{colour}"/>')
+            mean = y(statistics.fmean(scores))
+            parts.append(f'<path d="M{x(a, i) - 6} {mean}h12" stroke="{colour}" stroke-width="2"/>')
             parts += [
                 f'<circle cx="{x(a, i)}" cy="{y(score)}" r="3" fill="{colour}" fill-opacity=".6">'
                 f"<title>{escape(name)}, {escape(x_names[a])}: {score:.4f}</title></circle>"

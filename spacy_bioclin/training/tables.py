@@ -54,13 +54,11 @@ def carrino_table(summary: Figures, published: Published = ()) -> Table:
                 chosen += [_epoch(best["run"]["epoch"])]
             counts = [str(group["test"]["f"]["n"]), str(len(group["failed"]))]
             rows.append([task, name(group), OURS, *scores, *chosen, *counts])
-    average, best = "all configurations", "best on dev"
-    head = ["Task", "Model", "From", f"F1 ({average})", f"Precision ({average})"]
-    head += [f"Recall ({average})", f"F1 ({best})", "LR", "Epoch", "Runs", "Failed"]
+    head = ["Task", "Model", "From", "F1 (all)", "P (all)", "R (all)", "F1 (best)", "LR", "Epoch"]
+    head += ["Runs", "Failed"]
     note = (
-        "Test scores, mean ± sd: over all rates and seeds, and over the seeds of the rate of the "
-        "run that is best on dev. LR: as used, the grid's times the encoder's scale. Epoch: that "
-        "run's."
+        "Test scores, mean ± sd. All: every rate and seed. Best: the seeds of the rate of the run "
+        "that is best on dev; epoch: that run's. LR: as used, the grid's times the encoder's scale."
     )
     return Table("Average of all configurations, and best on dev", head, rows, note)
 
@@ -226,15 +224,15 @@ def _tasks(summary: Figures, published: Published) -> list[str]:
 
 
 def _spread(figures: Figures) -> str:
-    return NOTHING if not figures["n"] else _pair((figures["mean"], figures["sd"]), 4)
+    return NOTHING if not figures["n"] else _pair((figures["mean"], figures["sd"]), 3)
 
 
 def _pair(pair: Sequence[Any] | None, digits: int) -> str:
-    """RETURNS (str): "0.8913 ± 0.01", with so many digits of the sd."""
+    """RETURNS (str): "0.8913±0.01", with so many digits of the sd."""
     if pair is None:
         return NOTHING
     mean, sd = pair
-    return f"{mean:.4f}" if sd is None else f"{mean:.4f} ± {sd:.{digits}f}"
+    return f"{mean:.4f}" if sd is None else f"{mean:.4f}±{sd:.{digits}f}"
 
 
 def _percent(value: float) -> tuple[float, str]:

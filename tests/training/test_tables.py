@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ import pytest
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.training.page import render_page
 from spacy_bioclin.training.summary import describe, has_failed, runs_of, summarize
+from spacy_bioclin.training.sweep import read_plan
 from spacy_bioclin.training.tables import (
     as_markdown,
     blue_table,
@@ -22,6 +24,9 @@ from spacy_bioclin.training.tables import (
     show_rate,
     spread_table,
 )
+
+ROOT = Path(__file__).parents[2]
+TASKS = ("pharmaconer", "cantemist", "ictusnet")
 
 
 def result(
@@ -163,17 +168,17 @@ def test_table_of_carrino() -> None:
     table = carrino_table(summarize(GRID), PUBLISHED)
     paper, ours, other = table.rows
     assert paper[:9] == [
-        *("pharmaconer", "bsc-bio-ehr-es", "the paper", "0.8913 ± 0.01", "0.8758 ± 0.01"),
-        *("0.9073 ± 0.01", "0.8954 ± 0.00", "3e-5", "10"),
+        *("pharmaconer", "bsc-bio-ehr-es", "the paper", "0.8913±0.01", "0.8758±0.01"),
+        *("0.9073±0.01", "0.8954±0.00", "3e-5", "10"),
     ]
     # All nine: (3 · 0.9 + 0.7 + 0.72 + 0.77 + 0.6 + 0.64 + 0.65) / 9 = 6.78 / 9 = 0.7533; the
     # squares of the distances sum to 0.1158, / 8 = 0.014475, root 0.1203.
     # At 5e-5: mean 0.63, squares 0.0009 + 0.0001 + 0.0004, / 2 = 0.0007, root 0.0265.
     assert ours == [
-        *("pharmaconer", "tiny", "ours", "0.7533 ± 0.1203", "0.6533 ± 0.1203", "0.8533 ± 0.1203"),
-        *("0.6300 ± 0.0265", "5e-4", "7.5", "9", "0"),  # the rate as used: ten times the grid's
+        *("pharmaconer", "tiny", "ours", "0.7533±0.120", "0.6533±0.120", "0.8533±0.120"),
+        *("0.6300±0.026", "5e-4", "7.5", "9", "0"),  # the rate as used: ten times the grid's
     ]
-    assert other[:5] == ["ictusnet", "bsc-bio-es", "the paper", "0.8727 ± 0.01", "–"]
+    assert other[:5] == ["ictusnet", "bsc-bio-es", "the paper", "0.8727±0.01", "–"]
 
 
 def test_strategies_have_rows_of_their_own() -> None:
@@ -207,7 +212,7 @@ def test_tables_of_spread_and_rates() -> None:
     assert spread_table(found).rows == [["pharmaconer", "tiny", *expected]]
     rates = rate_table(found)
     assert rates.head[2:] == ["1e-5", "3e-5", "5e-5"]
-    assert rates.rows[0][2:] == ["0.9000 ± 0.0000", "0.7300 ± 0.0361", "0.6300 ± 0.0265"]
+    assert rates.rows[0][2:] == ["0.9000±0.000", "0.7300±0.036", "0.6300±0.026"]
 
 
 def test_runs_to_compare_are_those_of_the_best_mean() -> None:
@@ -233,6 +238,16 @@ def test_table_of_comparisons() -> None:
 )
 def test_rates_are_shown_as_papers_do(rate: float, shown: str) -> None:
     assert show_rate(rate) == shown
+
+
+def test_published_rows_of_the_paper_agree_with_themselves() -> None:
+    plan = read_plan(ROOT / "configs" / "sweeps" / "carrino.yml")
+    rows = carrino_table(summarize(GRID), plan.published).rows
+    assert [sum(row[0] == task for row in rows) for task in TASKS] == [8 + 1, 8, 8]
+    for row in plan.published:  # the average F1 is that of the precision and the recall beside it
+        p, r = row["p"][0], row["r"][0]
+        assert row["f"][0] == pytest.approx(2 * p * r / (p + r), abs=3e-4)
+    assert len({(row["task"], row["model"]) for row in plan.published}) == 24
 
 
 def test_markdown_and_page() -> None:
