@@ -1,6 +1,7 @@
 """The fine-tuning recipes of `recipes.yml`, and how they change a config."""
 
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from ..errors import BioclinError
 RECIPES = Path(__file__).with_name("recipes.yml")
 # Where a fine-tuning strategy stands in a config; all its settings have defaults.
 STRATEGY = "components.transformer.model.strategy"
+# What schedules call their highest rate.
+RATES = ("initial_rate", "rate")
 
 
 class Recipe(NamedTuple):
@@ -50,6 +53,16 @@ def find_recipe(name: str) -> Recipe:
     if name not in recipes:
         raise BioclinError(f"recipe {name!r} is unknown, want one of {', '.join(recipes)}")
     return recipes[name]
+
+
+def recipe_text(name: str) -> str:
+    """RETURNS (str): What recipes.yml says of a recipe, with its comments.
+    RAISES (BioclinError): There is none of this name."""
+    find_recipe(name)
+    text = RECIPES.read_text(encoding="utf-8")
+    _, _, after = f"\n{text}".partition(f"\n{name}:\n")
+    lines = list(takewhile(lambda line: line[:1] in ("", " "), after.splitlines()))
+    return "\n".join([f"{name}:", *lines]).rstrip()
 
 
 def apply_recipe(config: Config, recipe: Recipe) -> None:
@@ -93,7 +106,7 @@ def set_learn_rate(config: Config, rate: float) -> None:
     if not isinstance(schedule, dict):
         optimizer["learn_rate"] = rate
         return
-    key = next((key for key in ("initial_rate", "rate") if key in schedule), None)
+    key = next((key for key in RATES if key in schedule), None)
     if key is None:
         raise BioclinError(
             f"[training.optimizer.learn_rate] has {', '.join(sorted(schedule))}: cannot tell which "

@@ -35,7 +35,7 @@ COMMANDS = (
     "fetch",
 )
 # Each is a module of this folder with several commands.
-GROUPS = ("kb", "encoders")
+GROUPS = ("kb", "encoders", "recipes")
 
 
 def without_traceback(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""`bioclin train`: `spacy train` that goes on after a kill."""
+"""`bioclin train`: `spacy train` with the papers' recipes, that goes on after a kill."""
 
 import sys
 from pathlib import Path
@@ -18,14 +18,20 @@ def main(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last evaluation of a stopped run")
     ] = False,
+    recipe: Annotated[
+        str, typer.Option(help="Fine-tune as a paper does; see `bioclin recipes list`")
+    ] = "",
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
 ) -> None:
     """Train the pipeline of CONFIG. Settings are overridden as in `spacy train`:
-    --paths.train corpus/train.spacy --training.max_steps 2000."""
+    --paths.train corpus/train.spacy --training.max_steps 2000. They win over those of the recipe.
+    """
     from spacy.cli._util import parse_config_overrides, show_validation_error
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
+    from thinc.api import Config
 
+    from ..catalog.recipes import apply_recipe, find_recipe
     from ..training.epochs import set_updates
     from ..training.loop import LAST, train
     from .loading import choose_device
@@ -36,10 +42,16 @@ def main(
         typer.echo(
             f"{output} holds a pipeline of an earlier run, which this one replaces", err=True
         )
+    chosen = find_recipe(recipe) if recipe else None
     choose_device(gpu_id)
     overrides = parse_config_overrides(context.args)
     with show_validation_error(config):
-        settings = load_config(config, overrides=overrides, interpolate=False)
+        settings = load_config(config, overrides={} if chosen else overrides, interpolate=False)
+        if chosen:
+            apply_recipe(settings, chosen)
+            settings = Config().from_str(
+                settings.to_str(interpolate=False), overrides=overrides, interpolate=False
+            )
         nlp = init_nlp(settings, use_gpu=gpu_id)
     set_updates(nlp)
     train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)

@@ -20,22 +20,25 @@ def count_updates(nlp: Language) -> int:
 
 def set_updates(nlp: Language) -> int | None:
     """Where the config says `max_epochs` but no `max_steps`, set the latter, so that schedules know
-    where training ends; and evaluate after every epoch if `eval_frequency` is 0.
+    where training ends; and evaluate after every epoch, or once at the end if that comes first,
+    where `eval_frequency` is 0.
 
     RETURNS (int | None): Updates of an epoch; None if nothing had to be set.
     RAISES (BioclinError): The config says neither, or the corpus is empty.
     """
     training = nlp.config["training"]
-    if training["max_steps"] or training["max_epochs"] == -1:
+    if training["max_epochs"] == -1 or (training["max_steps"] and training["eval_frequency"]):
         return None
-    if not training["max_epochs"]:
+    if not training["max_steps"] and not training["max_epochs"]:
         raise BioclinError(
             "[training] max_steps = 0 and max_epochs = 0: training would never end; set one of them"
         )
     per_epoch = count_updates(nlp)
     if not per_epoch:
         raise BioclinError("the training corpus is empty: check --paths.train")
-    training["max_steps"] = per_epoch * training["max_epochs"]
-    training["max_epochs"] = 0  # else training ends one update before the last evaluation
-    training["eval_frequency"] = training["eval_frequency"] or per_epoch
+    if not training["max_steps"]:
+        training["max_steps"] = per_epoch * training["max_epochs"]
+        training["max_epochs"] = 0  # else training ends one update before the last evaluation
+    every = min(per_epoch, training["max_steps"])
+    training["eval_frequency"] = training["eval_frequency"] or every
     return per_epoch
