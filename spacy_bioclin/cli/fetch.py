@@ -1,5 +1,6 @@
 """`bioclin fetch`: a pretrained encoder of the catalogue into a folder. Uses the network."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,9 @@ def main(
     folder = out or Path("encoders") / name
     console = Console(stderr=True, highlight=False, markup=False)
     warn(encoder.licence_warning)
-    with show_progress(console, "MB") as show:
+    # huggingface_hub shows bars of its own
+    bar = show_progress(console, "MB") if encoder.archive else nullcontext()
+    with bar as show:
         manifest = fetch_encoder(
             name,
             encoder,

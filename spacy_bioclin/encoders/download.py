@@ -77,7 +77,7 @@ def fetch_encoder(
         commit, hashes = _from_hub(name, encoder, out, wanted, endpoint)
     else:
         commit, hashes = None, _from_archive(encoder.source, out, progress or (lambda *_: None))
-    added = _add_tokenizer_config(encoder, out, hashes)
+    added = _add_missing(encoder, out, hashes)
     files = {
         file: {"bytes": (out / file).stat().st_size, "sha256": hashes[file]}
         for file in sorted(hashes)
@@ -160,16 +160,23 @@ def needed_files(names: Collection[str], where: str) -> list[str]:
     return [name for name in here if NEEDED.fullmatch(name)] + chosen
 
 
-def _add_tokenizer_config(encoder: Encoder, out: Path, hashes: dict[str, str]) -> list[str]:
-    """Old repositories of cased encoders hold a vocabulary only, and transformers lower-cases then.
+def _add_missing(encoder: Encoder, out: Path, hashes: dict[str, str]) -> list[str]:
+    """Write what the source lacks and the catalogue knows: that letters are kept (of repositories
+    with a vocabulary only, transformers lower-cases), and the licence, where `bioclin package`
+    looks for it.
 
     RETURNS (list[str]): The files that were written."""
-    path = out / "tokenizer_config.json"
-    if encoder.tokenizer != "wordpiece" or not encoder.cased or path.name in hashes:
-        return []
-    path.write_text('{"do_lower_case": false}\n', "utf-8")
-    hashes[path.name] = hash_file(path)
-    return [path.name]
+    missing = {}
+    if encoder.tokenizer == "wordpiece" and encoder.cased:
+        missing["tokenizer_config.json"] = '{"do_lower_case": false}\n'
+    if encoder.licence:
+        card = f"---\nlicense: {encoder.licence}\n---\nFrom {encoder.source}. {encoder.paper}\n"
+        missing["README.md"] = card
+    added = [name for name in missing if name not in hashes]
+    for name in added:
+        (out / name).write_text(missing[name], "utf-8")
+        hashes[name] = hash_file(out / name)
+    return added
 
 
 def _from_hub(

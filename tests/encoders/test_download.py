@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.catalog.encoders import load_encoders
 from spacy_bioclin.cli import app
+from spacy_bioclin.cli.package import read_license
 from spacy_bioclin.encoders import download
 from spacy_bioclin.encoders.download import (
     MANIFEST,
@@ -148,7 +149,9 @@ def test_hub(server, on_hub, tmp_path):
         "sha256": hashlib.sha256(weights).hexdigest(),
     }
     # One format of the weights, and a tokenizer_config.json, which the source lacks
-    assert manifest["added"] == ["tokenizer_config.json"]
+    assert manifest["added"] == ["tokenizer_config.json", "README.md"]
+    assert json.loads((out / "tokenizer_config.json").read_text()) == {"do_lower_case": False}
+    assert read_license(out) == "Apache-2.0"
     names = {path.name for path in out.iterdir()}
     assert names == {*manifest["files"], MANIFEST}
     assert names >= {"config.json", "tokenizer.json", "model.safetensors"}
@@ -271,8 +274,9 @@ def test_archive(server, in_archive, tmp_path, monkeypatch):
         accept_licence=True,
         progress=lambda share, _: shares.append(share),
     )
-    assert manifest["files"].keys() == server.files.keys()
-    assert {path.name for path in (tmp_path / "new").iterdir()} == {*server.files, MANIFEST}
+    assert manifest["files"].keys() == {*server.files, "README.md"}
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {*manifest["files"], MANIFEST}
+    assert read_license(tmp_path / "new") == "CC BY-NC 4.0"
     assert len(shares) > 3 and shares == sorted(shares) and shares[-1] == 1
     for name, content in server.files.items():
         assert (tmp_path / "new" / name).read_bytes() == content
