@@ -44,7 +44,7 @@ def test_scripts_call_commands_that_exist(project):
             if after:
                 called.add(after.split()[0])
                 assert Path(before).name == "python"
-    assert called == {"evaluate", "package", "check-package", "annotate"}
+    assert called == {"train", "evaluate", "package", "check-package", "annotate"}
     assert called <= {name.replace("_", "-") for name in COMMANDS}
 
 
