@@ -98,6 +98,7 @@ def test_unknown_names_list_the_nearest():
         ({"unconfirmed": ["size"]}, "unconfirmed holds size"),
         ({"default_for": ["en"], "non_commercial": True}, "must be free for all to use"),
         ({"default_for": ["en"], "licence": ""}, "must be free for all to use"),
+        ({"default_for": ["en"], "unconfirmed": ["licence"]}, "no source confirms its licence"),
         ({"names": ["two"]}, "'two' names one and two"),
     ],
 )

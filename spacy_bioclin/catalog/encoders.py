@@ -121,10 +121,9 @@ def _read_entry(fields: Mapping[str, Any], where: str) -> Encoder:
         raise BioclinError(f"{where}: want one of hub, archive and folder, not several")
     if unknown := set(encoder.unconfirmed) - types.keys():
         raise BioclinError(f"{where}: unconfirmed holds {', '.join(sorted(unknown))}, no fields")
-    if encoder.default_for and encoder.licence_warning:
-        raise BioclinError(
-            f"{where}: a default must be free for all to use, but {encoder.licence_warning}"
-        )
+    doubt = "no source confirms its licence" if "licence" in encoder.unconfirmed else ""
+    if encoder.default_for and (warning := encoder.licence_warning or doubt):
+        raise BioclinError(f"{where}: a default must be free for all to use, but {warning}")
     return encoder
 
 
