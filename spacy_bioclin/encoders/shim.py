@@ -118,7 +118,7 @@ class TorchShim(Shim):
         """RETURNS (nn.Module): The module, or its copy with weights of this format and what LoRA
         learned added to them: so that is not done at every call."""
         if dtype == torch.float32 and not self.strategy.lora_rank:
-            return self.module.eval()
+            return self.module.eval() if self.module.training else self.module
         if self._twin is None or self._twin[0] != dtype:
             twin = convert_linear_layers(self.module, dtype)
             self._twin = dtype, twin.eval()

@@ -1,0 +1,217 @@
+"""What `bioclin train` and `bioclin sweep` do with wrong strategies, recipes and rates: each fault
+through the real command line, with the encoder that ships and the demo notes.
+
+For each: the exit status, what is said, and what is on the disk afterwards.
+
+    OMP_NUM_THREADS=1 python benchmarks/strategy_faults.py
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from machine import write_result
+from transformers import AlbertConfig, AlbertModel, AutoTokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
+BIOCLIN = [sys.executable, "-W", "ignore", "-m", "spacy_bioclin"]
+ENCODER = "assets/encoders/bioclin-compact"
+SECTION = "[components.transformer.model.strategy]"
+STRATEGY = "--components.transformer.model.strategy"
+SHORT = ("--training.max_steps", "4", "--training.eval_frequency", "2")
+NO_LAYER = "encoder.layer.0 to encoder.layer.3"
+
+
+class Case(NamedTuple):
+    """A fault.
+
+    arguments (tuple[str, ...]): Of `bioclin train`, or what differs in a sweep's YAML.
+    says (tuple[str, ...]): What the message must hold.
+    exit (int): Status that is right.
+    """
+
+    arguments: tuple[str, ...] | dict[str, Any]
+    says: tuple[str, ...]
+    exit: int = 1
+
+
+def strategy(**settings: Any) -> tuple[str, ...]:
+    """RETURNS (tuple): Options of the command line."""
+    pairs = [(f"{STRATEGY}.{key}", json.dumps(value)) for key, value in settings.items()]
+    return tuple(part for pair in pairs for part in pair)
+
+
+TRAIN = {
+    "nothing wrong": Case(strategy(freeze_layers=2), ("The pipeline is in",), 0),
+    "unknown key": Case(
+        strategy(freze_layers=2), (SECTION, "freze_layers = 2", "mean freeze_layers", "lora_rank")
+    ),
+    "text for a number": Case(
+        strategy(freeze_layers="two"), (SECTION, "freeze_layers = 'two'", "whole number")
+    ),
+    "no section but a number": Case((STRATEGY, "3"), ("strategy",)),
+    "rate of lower layers above 1": Case(
+        strategy(layer_decay=9.5), (SECTION, "layer_decay = 9.5", "at most 1")
+    ),
+    "frozen layer that the encoder does not have": Case(
+        strategy(freeze_layers=12), (SECTION, "freeze_layers = 12", "4 layers", NO_LAYER)
+    ),
+    "drawn layer that the encoder does not have": Case(
+        strategy(reinit_layers=5), (SECTION, "reinit_layers = 5", "4 layers", NO_LAYER)
+    ),
+    "frozen and drawn anew": Case(
+        strategy(freeze_layers=3, reinit_layers=2),
+        (SECTION, "freeze_layers = 3, reinit_layers = 2", "must be 4 or less"),
+    ),
+    "layers of an encoder that shares them": Case(
+        ("--paths.encoder", "albert", *strategy(freeze_layers=1)),
+        (SECTION, "freeze_layers = 1", "no separate layers"),
+    ),
+    "selector that matches no weight": Case(
+        strategy(no_decay=["LayerNrom"]),
+        (SECTION, "'LayerNrom' matches no weight", "encoder.layer.N.output.LayerNorm.weight"),
+    ),
+    "selector that is no regular expression": Case(
+        strategy(no_decay=["("]), (SECTION, "no_decay = ['(']", "regular expressions")
+    ),
+    "LoRA for layers that are not there": Case(
+        strategy(lora_rank=4, lora_targets=["q_proj"]),
+        (SECTION, "'q_proj' matches no linear layer", "encoder.layer.N.attention.self.query"),
+    ),
+    "LoRA with mixout": Case(
+        strategy(lora_rank=4, mixout=0.5), (SECTION, "lora_rank = 4, mixout = 0.5", "leave out")
+    ),
+    "LoRA in a frozen encoder": Case(
+        strategy(lora_rank=4, freeze_layers=4), (SECTION, "freeze_layers = 4, lora_rank = 4")
+    ),
+    "unknown recipe": Case(("--recipe", "carino-2022"), ("carino-2022", "carrino-2022")),
+    "rate of 1e30": Case(
+        ("--training.optimizer.learn_rate", "1e30"), ("training diverged", "at update", "lower")
+    ),
+}
+SWEEP = {
+    "sweep: nothing wrong": Case({}, ("F1 on dev", "report.html"), 0),
+    "sweep: unknown strategy key": Case(
+        {"strategies": {"half": {"freze_layers": 2}}},
+        (SECTION, "freze_layers = 2", "mean freeze_layers"),
+        0,
+    ),
+    "sweep: layer that the encoder does not have": Case(
+        {"strategies": {"plain": {}, "all": {"freeze_layers": 12}}},
+        ("F1 on dev", SECTION, "freeze_layers = 12", NO_LAYER),
+        0,
+    ),
+    "sweep: selector that matches no weight": Case(
+        {"strategies": {"spare": {"no_decay": ["LayerNrom"]}}},
+        (SECTION, "'LayerNrom' matches no weight", "encoder.layer.N.output.LayerNorm.weight"),
+        0,
+    ),
+    "sweep: unknown recipe": Case({"recipe": "carino-2022"}, ("carino-2022", "carrino-2022")),
+    "sweep: unknown key": Case({"learn_rate": [1.0]}, ("unknown key 'learn_rate'", "learn_rates")),
+    "sweep: no such encoder": Case(
+        {"encoders": {"lost": "encoders/lost"}}, ("encoders/lost", "does not exist"), 0
+    ),
+    "sweep: a trial that diverges beside one that does not": Case(
+        {"learn_rates": [5e-4, 1e30]}, ("diverged", "1e+30", "F1 on dev"), 0
+    ),
+}
+
+
+def bioclin(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "1000"}
+    return subprocess.run(
+        [*BIOCLIN, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def make_corpora(folder: Path) -> None:
+    """Convert the demo notes, and write a tiny encoder whose layers share their weights."""
+    for name in ("assets", "configs"):
+        (folder / name).symlink_to(ROOT / name)
+    for split, source in (("train", "train"), ("dev", "dev"), ("test", "dev")):
+        notes, out = f"assets/demo/en/{source}", f"corpus/{split}.spacy"
+        layers = ("--layer", "PROBLEM=ents", "--layer", "*=phi")
+        done = bioclin(folder, "convert", "brat", notes, out, "--lang", "en", *layers)
+        assert done.returncode == 0, done.stderr
+    tokenizer = AutoTokenizer.from_pretrained(ROOT / ENCODER)
+    shape = {"embedding_size": 8, "hidden_size": 16, "intermediate_size": 16}
+    config = AlbertConfig(
+        vocab_size=len(tokenizer), num_hidden_layers=3, num_attention_heads=2, **shape
+    )
+    AlbertModel(config).save_pretrained(folder / "albert")
+    tokenizer.save_pretrained(folder / "albert")
+
+
+def arguments_of(case: Case, folder: Path) -> list[str]:
+    if isinstance(case.arguments, tuple):
+        paths = {"train": "corpus/train.spacy", "dev": "corpus/dev.spacy", "encoder": ENCODER}
+        options = [part for key, value in paths.items() for part in (f"--paths.{key}", value)]
+        quiet = ("--training.logger.progress_bar", "null")
+        return [
+            "train",
+            "configs/ner.cfg",
+            "-o",
+            "out",
+            "--nlp.lang",
+            "en",
+            *options,
+            *SHORT,
+            *quiet,
+            *case.arguments,
+        ]
+    plan = {
+        "tasks": {"demo": {"path": "corpus", "lang": "en"}},
+        "encoders": {"compact": ENCODER},
+        "learn_rates": [5e-4],
+        "seeds": [0],
+        "settings": {"training.max_steps": 4, "training.eval_frequency": 2},
+        **case.arguments,
+    }
+    (folder / "plan.yml").write_text(json.dumps(plan), "utf-8")
+    return ["sweep", "plan.yml", "-o", "out"]
+
+
+def run_case(case: Case, folder: Path) -> dict[str, Any]:
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    started = time.perf_counter()
+    done = bioclin(folder, *arguments_of(case, folder))
+    said = (done.stdout + done.stderr).replace(f"{folder}/", "")
+    missing = [words for words in case.says if words not in said]
+    found = {
+        "exit": done.returncode,
+        "message": [line.rstrip() for line in said.splitlines() if line.strip()],
+        "traceback": "Traceback" in said,
+        "as_wanted": done.returncode == case.exit and not missing and "Traceback" not in said,
+        "seconds": round(time.perf_counter() - started, 1),
+        "new_on_disk": sorted(path.name for path in folder.glob("out/*")),
+    }
+    if missing:
+        found["missing"] = missing
+    return found
+
+
+def main() -> None:
+    faults: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_corpora(folder)
+        for title, case in {**TRAIN, **SWEEP}.items():
+            faults[title] = run_case(case, folder)
+            shown = faults[title]
+            print(
+                f"{title:54} exit {shown['exit']}  {'as wanted' if shown['as_wanted'] else shown}"
+            )
+    print(write_result("strategy_faults", {"faults": faults}))
+    wrong = [title for title, found in faults.items() if not found["as_wanted"]]
+    if wrong:
+        sys.exit(f"not as wanted: {', '.join(wrong)}")
+
+
+if __name__ == "__main__":
+    main()
