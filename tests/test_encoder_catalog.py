@@ -98,7 +98,10 @@ def test_unknown_names_list_the_nearest():
         ({"unconfirmed": ["size"]}, "unconfirmed holds size"),
         ({"default_for": ["en"], "non_commercial": True}, "must be free for all to use"),
         ({"default_for": ["en"], "licence": ""}, "must be free for all to use"),
-        ({"default_for": ["en"], "unconfirmed": ["licence"]}, "no source confirms its licence"),
+        (
+            {"default_for": ["en"], "unconfirmed": ["licence"]},
+            "no source confirms: read its model card",
+        ),
         ({"names": ["two"]}, "'two' names one and two"),
     ],
 )
@@ -121,7 +124,7 @@ def test_list():
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout).keys() == load_encoders().keys()
     free = json.loads(run("encoders", "list", "--json", "--commercial", "--lang", "en").stdout)
-    assert "roberta-large" in free and "xlm-r" in free
+    assert "roberta-large" in free and "xlm-r" in free and "scibert" not in free
     assert not any(name.startswith("bio-lm") or name == "bsc-bio-es" for name in free)
     shown = run("encoders", "list", "--lang", "es").stdout
     assert "bsc-bio-ehr-es *" in flat(shown)
@@ -133,7 +136,8 @@ def test_show_says_what_nobody_confirms_and_warns_of_licences():
     assert "bpe (unconfirmed)" in flat(done.stdout)
     assert "modernbert (unconfirmed)" not in flat(done.stdout)
     assert "bioclin fetch mrbert-biomed" in done.stdout
-    assert done.stderr == ""
+    assert "no source confirms: read its model card" in flat(done.stderr)
+    assert run("encoders", "show", "bsc-bio-ehr-es").stderr == ""
     done = run("encoders", "show", "RoBERTa-base-PM-M3-Voc")
     assert "CC BY-NC 4.0: no commercial use" in flat(done.stderr)
     done = run("encoders", "show", "nothing-like-it")

@@ -80,7 +80,11 @@ class Encoder(NamedTuple):
         """What a user must know of the licence before use; "" if there is nothing."""
         if self.non_commercial:
             return f"{self.licence}: no commercial use, and never inside a package that is sold"
-        return "" if self.licence else "no licence is stated: ask its authors before use"
+        if not self.licence:
+            return "no licence is stated: ask its authors before use"
+        if "licence" in self.unconfirmed:
+            return f"that it is {self.licence} no source confirms: read its model card before use"
+        return ""
 
 
 @functools.cache
@@ -121,9 +125,10 @@ def _read_entry(fields: Mapping[str, Any], where: str) -> Encoder:
         raise BioclinError(f"{where}: want one of hub, archive and folder, not several")
     if unknown := set(encoder.unconfirmed) - types.keys():
         raise BioclinError(f"{where}: unconfirmed holds {', '.join(sorted(unknown))}, no fields")
-    doubt = "no source confirms its licence" if "licence" in encoder.unconfirmed else ""
-    if encoder.default_for and (warning := encoder.licence_warning or doubt):
-        raise BioclinError(f"{where}: a default must be free for all to use, but {warning}")
+    if encoder.default_for and encoder.licence_warning:
+        raise BioclinError(
+            f"{where}: a default must be free for all to use, but {encoder.licence_warning}"
+        )
     return encoder
 
 

@@ -37,7 +37,9 @@ def list_encoders(
         return
     head = ("name", "reads", "architecture", "pieces", "layers", "window", "licence")
     _print_table(head, (_row(name, encoder) for name, encoder in chosen.items()))
-    typer.echo("* is the one to try first. `bioclin encoders show NAME` says more of one.")
+    typer.echo(
+        "*: the one to try first; ?: see its licence. `bioclin encoders show NAME` says more."
+    )
 
 
 list_encoders.__name__ = "list"
@@ -46,6 +48,8 @@ list_encoders.__name__ = "list"
 def _row(name: str, encoder: "Encoder") -> tuple[str, ...]:
     kind = encoder.tokenizer if encoder.cased else f"{encoder.tokenizer}, uncased"
     licence = encoder.licence or "none stated"
+    if encoder.licence_warning:
+        licence += ", non-commercial" if encoder.non_commercial else " ?"
     return (
         f"{name}{' *' if encoder.default_for else ''}",
         " ".join(encoder.langs),
@@ -53,7 +57,7 @@ def _row(name: str, encoder: "Encoder") -> tuple[str, ...]:
         kind,
         f"{encoder.layers} x {encoder.width}",
         f"{encoder.max_pieces:,}",
-        f"{licence}, non-commercial" if encoder.non_commercial else licence,
+        licence,
     )
 
 
@@ -71,8 +75,9 @@ def show(
     _print_table((), _describe(name, encoder))
     if encoder.source and not encoder.folder:
         typer.echo(f"Get it: bioclin fetch {name}")
-    where = encoder.folder or f"encoders/{name}"
-    typer.echo(f"Use it: bioclin train … --paths.encoder {where} --recipe {encoder.recipe}")
+    if encoder.source:
+        where = encoder.folder or f"encoders/{name}"
+        typer.echo(f"Use it: bioclin train … --paths.encoder {where} --recipe {encoder.recipe}")
     warn(encoder.licence_warning)
 
 
