@@ -35,7 +35,7 @@ def list_encoders(
         everything = {name: encoder._asdict() for name, encoder in chosen.items()}
         typer.echo(json.dumps(everything, indent=2, ensure_ascii=False))
         return
-    head = ("name", "reads", "architecture", "pieces", "layers", "window", "licence")
+    head = ("name", "reads", "architecture", "pieces", "window", "licence")
     _print_table(head, (_row(name, encoder) for name, encoder in chosen.items()))
     typer.echo(
         "*: the one to try first; ?: see its licence. `bioclin encoders show NAME` says more."
@@ -53,9 +53,8 @@ def _row(name: str, encoder: "Encoder") -> tuple[str, ...]:
     return (
         f"{name}{' *' if encoder.default_for else ''}",
         " ".join(encoder.langs),
-        encoder.architecture,
+        f"{encoder.architecture} {encoder.layers}x{encoder.width}",
         kind,
-        f"{encoder.layers} x {encoder.width}",
         f"{encoder.max_pieces:,}",
         licence,
     )
@@ -169,9 +168,13 @@ def _print_table(head: tuple[str, ...], rows: Any) -> None:
     from rich.text import Text
 
     table = Table(*(head or ("", "")), box=SIMPLE_HEAD, show_header=bool(head), pad_edge=False)
-    table.columns[0].no_wrap = True
-    for column in table.columns[1:]:
+    for column in table.columns[: len(head) - 1 if head else 1]:
+        column.no_wrap = True
+    for column in table.columns:
         column.overflow = "fold"
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 120)  # for a pipe, a row is a line
+    console.print(table)

@@ -19,6 +19,7 @@ from transformers import (
 from transformers.modeling_utils import no_init_weights
 from transformers.utils import logging
 
+from ..catalog.encoders import load_encoders
 from ..errors import BioclinError
 from .layers import use_fast_layers
 
@@ -92,13 +93,18 @@ def _explain(name: str, error: Exception) -> str:
     looks_local = name.startswith((".", "/", "~")) or os.sep in name.strip("/").replace("/", "", 1)
     if looks_local:
         return f"The encoder folder {name} does not exist"
+    known = next((k for k, encoder in load_encoders().items() if name in (k, *encoder.names)), None)
+    folder = f"encoders/{known or name.split('/')[-1]}"
+    get = (
+        f"bioclin fetch {known}"
+        if known
+        else f"huggingface-cli download {name} --local-dir {folder}"
+    )
     return (
         f"Encoder {name!r} is no local folder, and the Hugging Face hub cannot be reached: "
-        f"{reason} "
-        f"On a machine with a network run `huggingface-cli download {name} --local-dir "
-        f"encoders/{name.split('/')[-1]}`, copy that folder here, and set "
-        f'`name = "encoders/{name.split("/")[-1]}"` in [components.transformer.model] '
-        "(in the project: `--vars.encoder encoders/…`)"
+        f"{reason} On a machine with a network run `{get}`, copy the folder {folder} here, and set "
+        f'`name = "{folder}"` in [components.transformer.model] '
+        f"(in the project: `--vars.encoder {folder}`)"
     )
 
 
