@@ -32,6 +32,7 @@ COMMANDS = (
     ),
     *("deid", "deid_key", "calibrate", "augment_phi"),
     *("embed_kb", "align_encoder", "train_linker"),
+    "import_hf",
     "fetch",
 )
 # Each is a module of this folder with several commands.

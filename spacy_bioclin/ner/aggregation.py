@@ -88,16 +88,21 @@ def find_stretches(
     def is_subword(i: int) -> bool:
         return all(piece["is_subword"] for piece in gather(i))
 
-    done = 0
+    stretches: list[tuple[int, int]] = []
+    end = 0
     for i in np.flatnonzero(~outside).tolist():
-        if i < done:
+        if i < end:
             continue
-        start, done = i, i + 1
-        while start > 0 and is_subword(start):
+        start, last_end, end = i, end, i + 1
+        while start > last_end and is_subword(start):
             start -= 1
-        while done < len(outside) and (not outside[done] or is_subword(done)):
-            done += 1
-        yield [piece for j in range(start, done) for piece in gather(j)]
+        while end < len(outside) and (not outside[end] or is_subword(end)):
+            end += 1
+        if stretches and start == last_end:
+            start = stretches.pop()[0]
+        stretches.append((start, end))
+    for start, end in stretches:
+        yield [piece for i in range(start, end) for piece in gather(i)]
 
 
 def trim_entities(text: str, found: list[dict[str, Any]]) -> list[CharEntity]:

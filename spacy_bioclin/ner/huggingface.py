@@ -24,7 +24,7 @@ from transformers.modeling_utils import no_init_weights
 from ..encoders.loading import unpack_tokenizer
 from ..encoders.shim import TorchShim
 from ..errors import BioclinError
-from .aggregation import AGGREGATIONS, OUTSIDE, Aggregator, cover_tokens
+from .aggregation import AGGREGATIONS, OUTSIDE, Aggregator, CharEntity, cover_tokens
 from .component import install_extensions, write_entities
 from .inference import Entity
 
@@ -218,6 +218,14 @@ class HuggingFaceNer(TrainablePipe):
     def predict(self, docs: Iterable[Doc]) -> list[list[Entity]]:
         """RETURNS (list[list[Entity]]): Per Doc, by start."""
         docs = list(docs)
+        return [
+            cover_tokens(doc, entities, overlap=self.spans_key is not None)
+            for doc, entities in zip(docs, self.find(docs), strict=True)
+        ]
+
+    def find(self, docs: list[Doc]) -> list[list[CharEntity]]:
+        """RETURNS (list[list[CharEntity]]): Per Doc what `transformers` finds, which need not end
+        with tokens."""
         aggregator = self.aggregator
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
@@ -225,7 +233,7 @@ class HuggingFaceNer(TrainablePipe):
         backend.no_truncation()
         backend.no_padding()
         encodings = backend.encode_batch([doc.text for doc in docs], add_special_tokens=False)
-        found: list[list[Entity]] = []
+        found: list[list[CharEntity]] = []
         for doc, encoding, scores in zip(docs, encodings, self.model.predict(docs), strict=True):
             if not len(encoding):  # empty, or blanks: the encoder gives a placeholder
                 found.append([])
@@ -236,8 +244,7 @@ class HuggingFaceNer(TrainablePipe):
                     f"makes {len(encoding)} pieces where the encoder has {len(scores)}; put it "
                     "behind the encoder that it was imported with"
                 )
-            entities = aggregator.find(doc.text, encoding, scores)
-            found.append(cover_tokens(doc, entities, overlap=self.spans_key is not None))
+            found.append(aggregator.find(doc.text, encoding, scores))
         return found
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Entity]]) -> None:
