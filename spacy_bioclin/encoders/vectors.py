@@ -3,7 +3,6 @@
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -60,23 +59,15 @@ class VectorMemory:
             _, oldest = self._vectors.popitem(last=False)
             self.n_bytes -= oldest.nbytes
 
-    def get_state(self) -> dict[str, Any]:
-        """RETURNS (dict): All that is remembered. A vector computed again, in a batch with others,
-        would differ in its last bits, and the run that resumes with it."""
-        vectors = list(self._vectors.values())
-        return {
-            "keys": list(self._vectors),
-            "lengths": [len(v) for v in vectors],
-            "vectors": torch.cat(vectors) if vectors else None,
-        }
+    def get_state(self) -> dict[bytes, torch.Tensor]:
+        """RETURNS (dict): All that is remembered, the least recently used first. A vector computed
+        again, in a batch with others, would differ in its last bits, and the run that resumes."""
+        return dict(self._vectors)
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: dict[bytes, torch.Tensor]) -> None:
         """Undo `get_state`."""
-        if state["keys"]:
-            for key, vectors in zip(
-                state["keys"], state["vectors"].split(state["lengths"]), strict=True
-            ):
-                self._keep(key, vectors.clone())
+        for key, vectors in state.items():
+            self._keep(key, vectors)
 
 
 def _hash(kind: str, ids: IntArray, windows: Windows, i: int) -> bytes:
