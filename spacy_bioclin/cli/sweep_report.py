@@ -21,6 +21,7 @@ from ..training.tables import (
     lewis_table,
     model_names,
     rate_table,
+    search_table,
     show_rate,
     spread_table,
 )
@@ -36,16 +37,18 @@ def write_report(
     plan (Plan): What was to be run.
     results (Sequence[Result]): Of the trials that have ended.
     against (str | None): Model that the others are compared with; None for the first of each task.
-    RETURNS (dict[str, Table]): "carrino", "lewis", "blue", "spread", "rates", and, if there is
-        anything to say, "comparison" and "failures".
+    RETURNS (dict[str, Table]): "carrino", "lewis", "blue", "spread", "rates" or "search", and, if
+        there is anything to say, "comparison" and "failures".
     RAISES (BioclinError): If no trial has ended, or `against` is no model.
     """
     summary = summarize(results, plan.failed_below)
     comparisons = compare_models(results, summary, against)
     made = {
         **{name: make(summary, plan.published) for name, make in PAPERS.items()},
+        "search": search_table(summary) if plan.search else None,
         "comparison": comparison_table(comparisons),
-        "rates": rate_table(summary),
+        # A search has as many rates as samples.
+        "rates": None if plan.search else rate_table(summary),
         "spread": spread_table(summary),
         "failures": failure_table(summary),
     }
@@ -145,8 +148,12 @@ def _facts(plan: Plan, results: Sequence[Result]) -> list[tuple[str, str]]:
         if said
     ]
     machines = [result["machine"]["cpu"]["name"] for result in results if "machine" in result]
+    n_trials = len(plan.trials())
+    if plan.search:
+        n_samples = plan.search["n_trials"] * len(plan.tasks) * len(plan.encoders)
+        n_trials = n_samples * len(plan.seeds)
     facts = {
-        "Trials": f"{len(results)} of {len(plan.trials())}",
+        "Trials": f"{len(results)} of {n_trials}",
         "Recipe": plan.recipe or "none",
         "Epochs": str(plan.epochs or "as the recipe or the config has them"),
         "Notes": "; ".join(fewer) or "all",

@@ -168,6 +168,27 @@ def rate_table(summary: Figures) -> Table:
     return Table("By learning rate", ["Task", "Model", *map(show_rate, rates)], rows, note)
 
 
+def search_table(summary: Figures) -> Table:
+    """The configurations of a search, the best on dev first."""
+    name = model_names(summary)
+    figures = ("learn_rate", "learn_rate_used", "trials", "failed", "dev", "test", "run", "sample")
+    rows = []
+    for group in summary["groups"]:
+        scored = [one for one in group["configurations"] if one["run"] is not None]
+        for one in sorted(scored, key=lambda one: -one["dev"]["f"]["mean"]):
+            chosen = {key: value for key, value in one.items() if key not in figures}
+            shown = [
+                f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+                for key, value in chosen.items()
+            ]
+            rows.append([group["task"], name(group), str(one["sample"]), ", ".join(shown)])
+            rows[-1] += [show_rate(one["learn_rate_used"]), _spread(one["dev"]["f"])]
+            rows[-1] += [_spread(one["test"]["f"])]
+    head = ["Task", "Model", "Sample", "Settings", "LR", "F1 on dev", "F1 on test"]
+    note = "Mean ± sd of the seeds. The search knows the mean on dev and nothing of test."
+    return Table("Search", head, rows, note)
+
+
 def failure_table(summary: Figures) -> Table | None:
     """RETURNS (Table | None): The failed runs, one a row, with the error of those that have one."""
     name = model_names(summary)

@@ -1,0 +1,79 @@
+"""Trials as tasks of Ray, on this machine or on a cluster."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ..errors import BioclinError
+from .sweep import Trial
+
+
+def start_ray(address: str, jobs: int) -> int:
+    """Connect to Ray.
+
+    address (str): "local" to start it here, "auto" for the cluster that this machine belongs to, or
+        where a cluster listens.
+    jobs (int): Trials at a time in the whole cluster.
+    RETURNS (int): Processors for each.
+    RAISES (BioclinError): If Ray is not installed, or nothing listens there.
+    """
+    ray = _ray()
+    try:
+        if not ray.is_initialized():
+            ray.init(address=address, log_to_driver=False, logging_level="error")
+    except Exception as error:  # Ray raises many kinds here, plain `Exception` among them
+        raise BioclinError(
+            f"Cannot work with Ray at {address!r} ({error}): start it with `ray start --head`, or "
+            "say --ray local"
+        ) from None
+    return max(1, int(ray.cluster_resources().get("CPU", 1)) // jobs)
+
+
+def run_on_ray(
+    trials: Iterable[Trial], run: Callable[[Trial], None], *, jobs: int, threads: int, gpus: int
+) -> Iterator[tuple[Trial, int]]:
+    """Run each trial as a task in a process of its own, after `start_ray`. Paths mean on every
+    machine what they mean here, so the working folder must be shared.
+
+    run (Callable): Importable on every machine.
+    jobs (int): Trials at a time.
+    threads, gpus (int): What Ray sets aside for each.
+    YIELDS (tuple): A trial that has ended; 0, or 1 if it raised an error or its process died.
+    """
+    ray = _ray()
+    folder = os.getcwd()
+
+    def in_folder(trial: Trial) -> None:
+        os.chdir(folder)
+        run(trial)
+
+    task = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0, max_calls=1)(in_folder)
+    waiting = iter(trials)
+    running: dict[Any, Trial] = {}
+    try:
+        while True:
+            while len(running) < jobs and (trial := next(waiting, None)) is not None:
+                running[task.remote(trial)] = trial
+            if not running:
+                return
+            [ended], _ = ray.wait(list(running))
+            trial = running.pop(ended)
+            try:
+                ray.get(ended)
+                yield trial, 0
+            except ray.exceptions.RayError:
+                yield trial, 1
+    finally:
+        for unfinished in running:
+            ray.cancel(unfinished, force=True)
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise BioclinError(
+            "--ray needs Ray: pip install 'spacy-bioclin[ray]', or leave it out: trials then run "
+            "in processes of this machine"
+        ) from None
+    return ray
