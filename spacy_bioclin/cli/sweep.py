@@ -78,4 +78,5 @@ def _print(console: "Console", table: "Table") -> None:
         shown.add_row(first, *map(Text, row[1:]), style="bold" if OURS in row else None)
         last = row[0]
     console.print(shown)
-    console.print(table.note, markup=False, highlight=False)
+    if table.note:
+        console.print(table.note, markup=False, highlight=False)

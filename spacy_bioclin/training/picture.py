@@ -10,6 +10,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 360, 70, 90, 40, 50
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f")
 
 KEY = 200  # width of the names beside scores, in the place of RIGHT
+APART = 40  # least distance of the names below scores
 
 Points = Sequence[tuple[float, float]]
 Scores = Sequence[tuple[float, Sequence[float]]]
@@ -104,8 +105,13 @@ def draw_scores(
             f'<path d="M{LEFT} {y(value)}H{right}" stroke="#ddd"/>'
             f'<text x="{LEFT - 8}" y="{y(value) + 4}" text-anchor="end">{value:g}</text>'
         )
+    last = -math.inf
     for value in xs:
-        place = f'x="{x(value, (len(lines) - 1) / 2)}" y="{HEIGHT - BOTTOM + 20}"'
+        middle = x(value, (len(lines) - 1) / 2)
+        if middle < last + APART:
+            continue  # its name would lie on the last one
+        last = middle
+        place = f'x="{middle}" y="{HEIGHT - BOTTOM + 20}"'
         parts.append(f'<text {place} text-anchor="middle">{escape(x_names[value])}</text>')
     for i, (name, line) in enumerate(lines.items()):
         colour = COLOURS[i % len(COLOURS)]

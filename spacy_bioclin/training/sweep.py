@@ -225,6 +225,9 @@ def _check_kinds(path: Path, fields: Mapping[str, Any]) -> None:
                 kind(value)
             except (TypeError, ValueError):
                 raise BioclinError(f"{path}: {key} holds {value!r}, want numbers") from None
+    for row in fields["published"]:
+        if not isinstance(row, dict) or not {"task", "model", "source"} <= set(row):
+            raise BioclinError(f"{path}: published holds {row!r}, want task, model, source, scores")
     for key in ("tasks", "encoders", "strategies", "learn_rates", "seeds"):
         if not fields[key]:
             raise BioclinError(f"{path}: {key} is empty, so there is no trial to run")
@@ -299,7 +302,8 @@ def run_processes(
     try:
         while True:
             for trial in itertools.islice(waiting, jobs - len(running)):
-                process = context.Process(target=_run, args=(run, trial), name=trial.name)
+                args = os.getcwd(), run, trial
+                process = context.Process(target=_run, args=args, name=trial.name)
                 process.start()
                 running[process.sentinel] = trial, process
             if not running:
@@ -313,9 +317,11 @@ def run_processes(
             process.terminate()
 
 
-def _run(run: Callable[[Trial], None], trial: Trial) -> None:
-    """Run a trial, and end with the process that started it: a trial that went on after its sweep
-    was killed would be run a second time beside itself."""
+def _run(folder: str, run: Callable[[Trial], None], trial: Trial) -> None:
+    """Run a trial in this folder (the server that forks has that of its own start), and end with
+    the process that started it: a trial that went on after its sweep was killed would be run a
+    second time beside itself."""
+    os.chdir(folder)
     parent = multiprocessing.parent_process()
 
     def follow() -> None:

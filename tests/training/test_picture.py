@@ -1,3 +1,4 @@
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -72,3 +73,11 @@ def test_strategies_at_one_rate_have_columns() -> None:
     columns = sorted({x for x, _ in dots(svg)})
     assert len(columns) == 3 and columns[2] - columns[1] > 100
     draw({"a": [(1e-5, [0.5])]})  # one dot: no height at all
+
+
+def test_names_of_near_rates_do_not_lie_on_each_other() -> None:
+    rates = [10 ** (-5 + i / 50) for i in range(100)]
+    svg = draw({"a": [(rate, [0.5]) for rate in rates]}, {rate: f"{rate:g}" for rate in rates})
+    middles = re.findall(r'<text x="([^"]*)" y="330" text-anchor="middle"', svg)
+    assert 5 < len(middles) < 13
+    assert all(float(b) - float(a) >= 40 for a, b in itertools.pairwise(middles))

@@ -71,6 +71,10 @@ def test_settings_of_a_trial_join_what_plan_encoder_and_strategy_say(tmp_path):
         (("3e-5]", "fast]"), "learn_rates holds 'fast', want numbers"),
         (("path: folder", "folder: x"), r"encoders\.small is .*want a folder or a mapping of path"),
         (("settings: {", "settings: ["), "no YAML"),
+        (
+            ("seeds:", "published: [{task: t}]\nseeds:"),
+            r"published holds .*want task, model, source",
+        ),
     ],
 )
 def test_mistakes_in_the_plan(tmp_path, change, message):

@@ -21,6 +21,7 @@ from spacy_bioclin.training.tables import (
     failure_table,
     lewis_table,
     rate_table,
+    search_table,
     show_rate,
     spread_table,
 )
@@ -221,6 +222,21 @@ def test_runs_to_compare_are_those_of_the_best_mean() -> None:
     assert [(one["trial"]["learn_rate"], one["trial"]["seed"]) for one in found] == [
         (3e-5, seed) for seed in range(3)
     ]
+
+
+def test_table_of_a_search_has_the_best_on_dev_first() -> None:
+    runs = []
+    for sample, (rate, dev, decay) in enumerate([(1e-5, 0.6, 0.91234567), (2.5e-5, 0.7, 0.8)]):
+        for seed in (0, 1):
+            run = result(rate, seed, dev, dev - 0.1, strategy="search")
+            run["trial"].update({"sample": sample, "from": "plain", "layer_decay": decay})
+            runs.append(run)
+    runs[3]["dev"]["f"] = 0.72
+    first, second = search_table(summarize(runs)).rows
+    shown = ["1", "from plain, layer_decay 0.8", "2.5e-4", "0.7100±0.014", "0.6000±0.000"]
+    assert first == ["pharmaconer", "tiny", *shown]
+    shown = ["0", "from plain, layer_decay 0.9123", "1e-4", "0.6000±0.000", "0.5000±0.000"]
+    assert second == ["pharmaconer", "tiny", *shown]
 
 
 def test_table_of_comparisons() -> None:
