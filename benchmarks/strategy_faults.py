@@ -1,7 +1,8 @@
 """What `bioclin train` and `bioclin sweep` do with wrong strategies, recipes and rates: each fault
-through the real command line, with the encoder that ships and the demo notes.
+through the real command, with the encoder that ships and the demo notes.
 
-For each: the exit status, what is said, and what is on the disk afterwards.
+For each: the exit status, what is said, and what is on the disk afterwards. A command runs in a
+process of its own, forked from one that has imported the libraries.
 
     OMP_NUM_THREADS=1 python benchmarks/strategy_faults.py
 """
@@ -9,18 +10,19 @@ For each: the exit status, what is said, and what is on the disk afterwards.
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import spacy
 from machine import write_result
 from transformers import AlbertConfig, AlbertModel, AutoTokenizer
 
+from spacy_bioclin.cli import app
+
 ROOT = Path(__file__).resolve().parents[1]
-BIOCLIN = [sys.executable, "-W", "ignore", "-m", "spacy_bioclin"]
 ENCODER = "assets/encoders/bioclin-compact"
 SECTION = "[components.transformer.model.strategy]"
 STRATEGY = "--components.transformer.model.strategy"
@@ -96,38 +98,68 @@ TRAIN = {
     ),
 }
 SWEEP = {
-    "sweep: nothing wrong": Case({}, ("F1 on dev", "report.html"), 0),
-    "sweep: unknown strategy key": Case(
-        {"strategies": {"half": {"freze_layers": 2}}},
-        (SECTION, "freze_layers = 2", "mean freeze_layers"),
+    "sweep: three wrong strategies beside a right one": Case(
+        {
+            "strategies": {
+                "misspelt": {"freze_layers": 2},
+                "too high": {"freeze_layers": 12},
+                "no such weight": {"no_decay": ["LayerNrom"]},
+                "right": {"freeze_layers": 4},
+            }
+        },
+        (
+            *(SECTION, "freze_layers = 2", "mean freeze_layers"),
+            *("freeze_layers = 12", NO_LAYER),
+            *("'LayerNrom' matches no weight", "encoder.layer.N.output.LayerNorm.weight"),
+            *("F1 on dev", "report.html"),
+        ),
         0,
     ),
-    "sweep: layer that the encoder does not have": Case(
-        {"strategies": {"plain": {}, "all": {"freeze_layers": 12}}},
-        ("F1 on dev", SECTION, "freeze_layers = 12", NO_LAYER),
+    "sweep: a trial that diverges beside one that does not": Case(
+        {"learn_rates": [5e-4, 1e30], "strategies": {"frozen": {"freeze_layers": 4}}},
+        ("diverged", "1e+30", "F1 on dev"),
         0,
     ),
-    "sweep: selector that matches no weight": Case(
-        {"strategies": {"spare": {"no_decay": ["LayerNrom"]}}},
-        (SECTION, "'LayerNrom' matches no weight", "encoder.layer.N.output.LayerNorm.weight"),
-        0,
-    ),
-    "sweep: unknown recipe": Case({"recipe": "carino-2022"}, ("carino-2022", "carrino-2022")),
-    "sweep: unknown key": Case({"learn_rate": [1.0]}, ("unknown key 'learn_rate'", "learn_rates")),
     "sweep: no such encoder": Case(
         {"encoders": {"lost": "encoders/lost"}}, ("encoders/lost", "does not exist"), 0
     ),
-    "sweep: a trial that diverges beside one that does not": Case(
-        {"learn_rates": [5e-4, 1e30]}, ("diverged", "1e+30", "F1 on dev"), 0
-    ),
+    "sweep: unknown recipe": Case({"recipe": "carino-2022"}, ("carino-2022", "carrino-2022")),
+    "sweep: unknown key": Case({"learn_rate": [1.0]}, ("unknown key 'learn_rate'", "learn_rates")),
 }
 
 
-def bioclin(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "1000"}
-    return subprocess.run(
-        [*BIOCLIN, *arguments], cwd=folder, env=environment, capture_output=True, text=True
-    )
+class Done(NamedTuple):
+    """exit (int): Status. said (str): All that was printed."""
+
+    exit: int
+    said: str
+
+
+def bioclin(folder: Path, *arguments: str) -> Done:
+    """Run a command in a folder."""
+    log = folder.parent / f"{folder.name}.log"
+    with log.open("wb") as out:
+        pid = os.fork()
+        if not pid:
+            os.chdir(folder)
+            for stream in (1, 2):
+                os.dup2(out.fileno(), stream)
+            os.environ["COLUMNS"] = "1000"
+            status = 70  # an exception that is not the command's
+            try:
+                app(arguments, prog_name="bioclin")
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else 1
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(status)
+        _, waited = os.waitpid(pid, 0)
+    said = log.read_text("utf-8").replace(f"{folder}/", "")
+    log.unlink()
+    return Done(os.waitstatus_to_exitcode(waited), said)
 
 
 def make_corpora(folder: Path) -> None:
@@ -138,7 +170,7 @@ def make_corpora(folder: Path) -> None:
         notes, out = f"assets/demo/en/{source}", f"corpus/{split}.spacy"
         layers = ("--layer", "PROBLEM=ents", "--layer", "*=phi")
         done = bioclin(folder, "convert", "brat", notes, out, "--lang", "en", *layers)
-        assert done.returncode == 0, done.stderr
+        assert done.exit == 0, done.said
     tokenizer = AutoTokenizer.from_pretrained(ROOT / ENCODER)
     shape = {"embedding_size": 8, "hidden_size": 16, "intermediate_size": 16}
     config = AlbertConfig(
@@ -181,13 +213,12 @@ def run_case(case: Case, folder: Path) -> dict[str, Any]:
     shutil.rmtree(folder / "out", ignore_errors=True)
     started = time.perf_counter()
     done = bioclin(folder, *arguments_of(case, folder))
-    said = (done.stdout + done.stderr).replace(f"{folder}/", "")
-    missing = [words for words in case.says if words not in said]
+    missing = [words for words in case.says if words not in done.said]
     found = {
-        "exit": done.returncode,
-        "message": [line.rstrip() for line in said.splitlines() if line.strip()],
-        "traceback": "Traceback" in said,
-        "as_wanted": done.returncode == case.exit and not missing and "Traceback" not in said,
+        "exit": done.exit,
+        "message": [line.rstrip() for line in done.said.splitlines() if line.strip()],
+        "traceback": "Traceback" in done.said,
+        "as_wanted": done.exit == case.exit and not missing and "Traceback" not in done.said,
         "seconds": round(time.perf_counter() - started, 1),
         "new_on_disk": sorted(path.name for path in folder.glob("out/*")),
     }
@@ -197,17 +228,19 @@ def run_case(case: Case, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
+    spacy.blank("en")  # which imports all that is registered
     faults: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder = Path(name) / "work"
+        folder.mkdir()
         make_corpora(folder)
         for title, case in {**TRAIN, **SWEEP}.items():
             faults[title] = run_case(case, folder)
             shown = faults[title]
-            print(
-                f"{title:54} exit {shown['exit']}  {'as wanted' if shown['as_wanted'] else shown}"
-            )
-    print(write_result("strategy_faults", {"faults": faults}))
+            fine = "as wanted" if shown["as_wanted"] else shown
+            print(f"{title:54} exit {shown['exit']}  {fine}", flush=True)
+            path = write_result("strategy_faults", {"faults": faults})
+    print(path)
     wrong = [title for title, found in faults.items() if not found["as_wanted"]]
     if wrong:
         sys.exit(f"not as wanted: {', '.join(wrong)}")
