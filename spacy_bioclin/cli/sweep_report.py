@@ -81,13 +81,13 @@ def compare_models(
     summary (Mapping[str, Any]): Of these results.
     RETURNS (list[dict]): Of each task and each model but the one compared with: `task`, `model`,
         `baseline`, and `documents`, `documents_and_seeds`: difference (model less baseline), low,
-        high, p. Models without a score are left out.
+        high, p; the latter None if a model has one run. Models without a score are left out.
     """
     name = model_names(summary)
     names = list(dict.fromkeys(map(name, summary["groups"])))
     if against is not None and against not in names:
         raise BioclinError(f"model {against!r} is unknown, the sweep has: {'; '.join(names)}")
-    found = []
+    found: list[dict[str, Any]] = []
     for task in dict.fromkeys(group["task"] for group in summary["groups"]):
         groups = {name(group): group for group in summary["groups"] if group["task"] == task}
         runs = {model: runs_of(results, group) for model, group in groups.items()}
@@ -101,15 +101,13 @@ def compare_models(
             if model == baseline or baseline not in counts:
                 continue
             both = counts[model], counts[baseline]
-            found.append(
-                {
-                    **{"task": task, "model": model, "baseline": baseline},
-                    "documents": paired_f1_difference(*both)._asdict(),
-                    "documents_and_seeds": paired_f1_difference(
-                        *both, resample_runs=True
-                    )._asdict(),
-                }
-            )
+            one: dict[str, Any] = {"task": task, "model": model, "baseline": baseline}
+            one["documents"] = paired_f1_difference(*both)._asdict()
+            one["documents_and_seeds"] = None
+            if min(map(len, both)) > 1:
+                wider = paired_f1_difference(*both, resample_runs=True)
+                one["documents_and_seeds"] = wider._asdict()
+            found.append(one)
     return found
 
 

@@ -206,11 +206,13 @@ def failure_table(summary: Figures) -> Table | None:
 def comparison_table(comparisons: Sequence[Figures]) -> Table | None:
     """
     comparisons (Sequence[Figures]): `task`, `model`, `baseline`, and of each way of resampling
-        (`documents`, `documents_and_seeds`): difference, low, high, p.
+        (`documents`, `documents_and_seeds`): difference, low, high, p; or None.
     RETURNS (Table | None): None if nothing was compared.
     """
 
-    def shown(found: Figures) -> list[str]:
+    def shown(found: Figures | None) -> list[str]:
+        if found is None:
+            return [NOTHING, NOTHING]
         return [f"{100 * found['low']:+.2f} to {100 * found['high']:+.2f}", f"{found['p']:.4f}"]
 
     rows = [

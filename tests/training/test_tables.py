@@ -246,6 +246,8 @@ def test_table_of_comparisons() -> None:
     assert table is not None
     interval = "-0.10 to +2.56"
     assert table.rows == [["t", "m", "b", "+1.23", interval, "0.0712", interval, "0.2000"]]
+    table = comparison_table([{**one, "documents_and_seeds": None}])
+    assert table is not None and table.rows[0][-2:] == ["–", "–"]
     assert comparison_table([]) is None
 
 
