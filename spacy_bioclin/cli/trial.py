@@ -94,7 +94,11 @@ def make_config(plan: Plan, trial: Trial, corpora: Path) -> Config:
         "nlp.lang": corpus.lang,
         "system.seed": trial.seed,
         "components.ner.spans_key": None if layer == ENTS else layer,
-        "training.score_weights": {"ents_f" if layer == ENTS else f"spans_{layer}_f": 1.0},
+        # spaCy adds the weights of the component's defaults to what is not set here.
+        "training.score_weights": {
+            **dict.fromkeys(("ents_f", "ents_p", "ents_r")),
+            "ents_f" if layer == ENTS else f"spans_{layer}_f": 1.0,
+        },
         "training.logger.progress_bar": None,
     }
     apply_settings(config, {**fixed, **said["settings"]})
