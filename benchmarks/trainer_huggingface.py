@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from spacy.tokens import Doc
+from torch import nn
 from torch.utils.data import SequentialSampler
 from transformers import (
     AutoModelForTokenClassification,
@@ -26,6 +27,7 @@ from spacy_bioclin.ner.tags import MISSING, TagSet, encode_spans
 # What the loss leaves out: pieces that are not the first of a word (run_ner's label_all_tokens is
 # false), and [CLS] and [SEP].
 NO_LABEL = -100
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 PARTS_PER_BATCH = 32  # of prediction
 
 
@@ -56,17 +58,29 @@ class TokenClassifier:
     words (bool): Cut each word into pieces on its own, with a blank before it, as run_ner does;
         else the text, as ours does.
     bf16 (bool): Multiply in bfloat16.
+    head (nn.Linear | None): To start from instead of random weights; without dropout, then.
     """
 
-    def __init__(self, folder: Path, tag_set: TagSet, *, words: bool, bf16: bool, seed: int):
+    def __init__(
+        self,
+        folder: Path,
+        tag_set: TagSet,
+        *,
+        words: bool,
+        bf16: bool,
+        seed: int,
+        head: nn.Linear | None,
+    ):
         set_seed(seed)  # of the head's weights
         self.tag_set, self.words, self.bf16, self.seed = tag_set, words, bf16, seed
         more = {"add_prefix_space": True} if words else {}
         self.tokenizer = AutoTokenizer.from_pretrained(folder, **more)
         with quiet():  # the head is new, as it should be
             self.model = AutoModelForTokenClassification.from_pretrained(
-                folder, num_labels=tag_set.n_tags
+                folder, num_labels=tag_set.n_tags, **(NO_DROPOUT if head else {})
             )
+        if head:
+            self.model.classifier.load_state_dict(head.state_dict())
 
     def encode(self, doc: Doc) -> Encoded:
         first = np.full(len(doc), -1, dtype=np.int64)

@@ -13,6 +13,10 @@ seqeval reads them. "test_same" gives both the same parts and the same decoding,
 training differs. The system "huggingface" cuts the text into pieces, as ours does,
 "huggingface-words" word by word, as run_ner does.
 
+With --same-start both start from our head's weights, without dropout and without clipping, which
+ours does for encoder and head apart: nothing is left to chance, and every difference is one of the
+implementations. The result is then trainer_parity_same_start.json.
+
 A finished trial is kept in .work/benchmarks/trainer_parity and not run again; the summary goes to
 benchmarks/results/trainer_parity.json.
 """
@@ -32,7 +36,9 @@ import torch
 from machine import describe_machine, write_result
 from ner import LANG, ROOT, SHIPPED, WORK, prepare, run
 from spacy.tokens import Doc, DocBin
-from trainer_huggingface import TokenClassifier
+from spacy.training.initialize import init_nlp
+from thinc.api import Config
+from trainer_huggingface import NO_DROPOUT, TokenClassifier
 
 from spacy_bioclin.catalog.recipes import apply_recipe, apply_settings, find_recipe, set_learn_rate
 from spacy_bioclin.corpora.docbin import read_docs
@@ -75,8 +81,10 @@ def write_parts(task: str, seed: int, updates: int) -> Path:
     return folder
 
 
-def train_ours(folder: Path, trial: Path, task: str, seed: int, updates: int, bf16: bool) -> float:
-    """Train with `bioclin train`. RETURNS (float): Seconds, start of the process included."""
+def make_config(
+    folder: Path, task: str, seed: int, updates: int, *, bf16: bool, same_start: bool
+) -> Config:
+    """RETURNS (Config): Ours, by the recipe."""
     config = spacy.util.load_config(ROOT / "configs" / "ner.cfg")
     apply_recipe(config, find_recipe(RECIPE))
     changes = {
@@ -94,17 +102,39 @@ def train_ours(folder: Path, trial: Path, task: str, seed: int, updates: int, bf
         "training.batcher.size": PARTS_PER_UPDATE,
         "training.logger.progress_bar": None,
     }
+    if same_start:
+        changes |= {
+            "components.transformer.model.transformer_config": NO_DROPOUT,
+            "components.ner.model.dropout": 0.0,
+            "training.optimizer.grad_clip": 0.0,
+        }
     apply_settings(config, changes)
     set_learn_rate(config, LEARN_RATE)
+    return config
+
+
+def train_ours(config: Config, trial: Path) -> float:
+    """Train with `bioclin train`. RETURNS (float): Seconds, start of the process included."""
     config.to_disk(trial / "config.cfg")
     command = ("-m", "spacy_bioclin", "train", str(trial / "config.cfg"))
     return run(*command, "-o", str(trial / "training"), log=trial / "training.log").seconds
 
 
 def train_theirs(
-    folder: Path, trial: Path, tag_set: TagSet, system: str, seed: int, updates: int, bf16: bool
+    folder: Path,
+    trial: Path,
+    tag_set: TagSet,
+    system: str,
+    seed: int,
+    updates: int,
+    *,
+    bf16: bool,
+    ours: Config | None,
 ) -> tuple[TokenClassifier, float]:
-    """RETURNS (tuple): The trained model, and the seconds that it took."""
+    """
+    ours (Config | None): Of our side, to start from the same head.
+    RETURNS (tuple): The trained model, and the seconds that it took.
+    """
     settings = {
         "output_dir": str(trial),
         "per_device_train_batch_size": PARTS_PER_UPDATE,
@@ -116,11 +146,14 @@ def train_theirs(
         "adam_beta1": 0.9,
         "adam_beta2": 0.999,
         "adam_epsilon": 1e-8,
-        "max_grad_norm": 1.0,
+        "max_grad_norm": 0.0 if ours else 1.0,
     }
     words = system == "huggingface-words"
     started = time.perf_counter()
-    model = TokenClassifier(SHIPPED, tag_set, words=words, bf16=bf16, seed=seed)
+    head = None
+    if ours is not None:
+        head = init_nlp(ours).get_pipe("ner").model.get_ref("head").shims[0].module.output
+    model = TokenClassifier(SHIPPED, tag_set, words=words, bf16=bf16, seed=seed, head=head)
     parts = read_docs(folder / "train.spacy", spacy.blank("es").vocab)
     model.train(parts, updates, settings)
     return model, time.perf_counter() - started
@@ -180,10 +213,18 @@ def score(found: list[set[CharSpan]], references: list[Doc]) -> dict[str, float]
 
 
 def run_trial(
-    task: str, system: str, seed: int, *, updates: int, bf16: bool, n_docs: int | None
+    task: str,
+    system: str,
+    seed: int,
+    *,
+    updates: int,
+    bf16: bool,
+    n_docs: int | None,
+    same_start: bool,
 ) -> dict[str, Any]:
     """RETURNS (dict): What a trial measured; from disk if it was run before."""
     name = f"{task}-{system}-{seed}-{updates}{'-bf16' if bf16 else ''}"
+    name += "-same-start" if same_start else ""
     name += f"-{n_docs}-docs" if n_docs else ""
     trial = TRIALS / "trials" / name
     result = trial / "result.json"
@@ -197,14 +238,24 @@ def run_trial(
     docs = split_into_sentences(task, texts)
     parts = [cut_doc(doc, MAX_TOKENS) for doc in docs]
     flat = [part for of_doc in parts for part in of_doc]
+    config = make_config(folder, task, seed, updates, bf16=bf16, same_start=same_start)
     if system == "bioclin":
-        seconds = train_ours(folder, trial, task, seed, updates, bf16)
+        seconds = train_ours(config, trial)
         nlp = spacy.load(trial / "training" / "model-last")
         as_used = [doc_spans(doc, None) for doc in nlp.pipe(texts)]
         same = (doc_spans(doc, None) for doc in nlp.pipe([part.text for part in flat]))
     else:
         tag_sets = label_sets(folder)
-        model, seconds = train_theirs(folder, trial, tag_sets[0], system, seed, updates, bf16)
+        model, seconds = train_theirs(
+            folder,
+            trial,
+            tag_sets[0],
+            system,
+            seed,
+            updates,
+            bf16=bf16,
+            ours=config if same_start else None,
+        )
         scores = list(model.predict(flat))
         pairs = list(zip(flat, scores, strict=True))
         best = (best_tags(part, of_part, tag_sets[0]) for part, of_part in pairs)
@@ -213,6 +264,7 @@ def run_trial(
     measured = {
         **{"task": task, "system": system, "seed": seed, "updates": updates, "bf16": bf16},
         "docs": len(references),
+        "same_start": same_start,
         "threads": torch.get_num_threads(),
         "train_seconds": round(seconds, 1),
         "test": score(as_used, references),
@@ -262,12 +314,18 @@ def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
     return summary
 
 
-def all_trials(updates: int, bf16: bool, n_docs: int | None) -> list[dict[str, Any]]:
+def all_trials(
+    updates: int, bf16: bool, n_docs: int | None, same_start: bool
+) -> list[dict[str, Any]]:
     """RETURNS (list[dict]): The finished trials with these settings."""
-    end = f"-{n_docs}-docs" if n_docs else "[0-9f6]"
-    paths = sorted((TRIALS / "trials").glob(f"*{end}/result.json"))
-    done = [json.loads(path.read_text()) for path in paths]
-    return [t for t in done if (t["updates"], t["bf16"]) == (updates, bf16)]
+    paths = sorted((TRIALS / "trials").glob("*/result.json"))
+    done = [
+        json.loads(path.read_text())
+        for path in paths
+        if ("-docs" in path.parts[-2]) == bool(n_docs)
+    ]
+    wanted = updates, bf16, same_start
+    return [t for t in done if (t["updates"], t["bf16"], t.get("same_start", False)) == wanted]
 
 
 def main() -> None:
@@ -278,23 +336,27 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument("--precision", choices=("fp32", "bf16", "auto"), default="auto")
     parser.add_argument("--docs", type=int, help="Of the test split; a trial run writes no result")
+    parser.add_argument(
+        "--same-start", action="store_true", help="Same head, no dropout or clipping"
+    )
     arguments = parser.parse_args()
+    same_start = arguments.same_start
     fast = has_fast_bf16(torch.device("cpu"))
     bf16 = arguments.precision == "bf16" or (arguments.precision == "auto" and fast)
     for task in arguments.task:
         for seed in arguments.seeds:
             for system in arguments.systems:
                 options = {"updates": arguments.updates, "bf16": bf16, "n_docs": arguments.docs}
-                trial = run_trial(task, system, seed, **options)
+                trial = run_trial(task, system, seed, **options, same_start=same_start)
                 print(json.dumps({k: v for k, v in trial.items() if k != "machine"}), flush=True)
-    trials = all_trials(arguments.updates, bf16, arguments.docs)
+    trials = all_trials(arguments.updates, bf16, arguments.docs, same_start)
     result = {"recipe": RECIPE, "learn_rate": LEARN_RATE, "parts_per_update": PARTS_PER_UPDATE}
     result |= {"max_tokens": MAX_TOKENS, "updates": arguments.updates, "bf16": bf16}
     result |= {"aim_in_points": 0.3, "summary": summarize(trials), "trials": trials}
     if arguments.docs:
         print(json.dumps(result["summary"], indent=2))
     else:
-        print(write_result("trainer_parity", result))
+        print(write_result(f"trainer_parity{'_same_start' if same_start else ''}", result))
 
 
 if __name__ == "__main__":
