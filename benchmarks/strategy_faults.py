@@ -120,9 +120,6 @@ SWEEP = {
         ("diverged", "1e+30", "F1 on dev"),
         0,
     ),
-    "sweep: no such encoder": Case(
-        {"encoders": {"lost": "encoders/lost"}}, ("encoders/lost", "does not exist"), 0
-    ),
     "sweep: unknown recipe": Case({"recipe": "carino-2022"}, ("carino-2022", "carrino-2022")),
     "sweep: unknown key": Case({"learn_rate": [1.0]}, ("unknown key 'learn_rate'", "learn_rates")),
 }
