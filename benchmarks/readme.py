@@ -85,6 +85,79 @@ def ner_table() -> str:
     return "\n".join(lines)
 
 
+def sweep_table() -> str:
+    """RETURNS (str): Carrino's protocol made smaller, beside the paper's best encoder."""
+    summary = load("sweep_carrino")
+    facts = summary["facts"]
+    paper = {row["task"]: row for row in summary["published"] if row["model"] == "bsc-bio-ehr-es"}
+    lines = [
+        "| five rates × three seeds, test | F1 of all runs | best on dev: F1, rate, epoch "
+        "| bsc-bio-ehr-es in the paper: all, best |",
+        "|---|---|---|---|",
+    ]
+    for group in summary["groups"]:
+        best, published = group["best"]["by_run"], paper[group["task"]]
+        lines.append(
+            f"| {NAMES[group['task']]}, bioclin-compact | {_spread(group['test']['f'])} "
+            f"| {_spread(best['test']['f'])}, {best['learn_rate_used']:.0e}, "
+            f"{best['run']['epoch']:.0f} | {published['f'][0]:.3f}, {published['best'][0]:.3f} |"
+        )
+    note = (
+        "`bioclin sweep configs/sweeps/carrino.yml`, made smaller than the paper's: notes "
+        f"{facts['Notes']}; {facts['Epochs']} epochs instead of 20 "
+        "([page](benchmarks/results/sweep_carrino.html))."
+    )
+    return "\n".join([*lines, "", note])
+
+
+def stability_table() -> str:
+    """RETURNS (str): F1 of each strategy on few training notes: mean, spread, failed runs."""
+    summary = load("sweep_stability")
+    tasks = list(dict.fromkeys(group["task"] for group in summary["groups"]))
+    rows: dict[str, dict[str, str]] = {}
+    for group in summary["groups"]:
+        figures = group["test"]["f"]
+        failed = f", {len(group['failed'])} failed" if group["failed"] else ""
+        cell = f"{_spread(figures)} ({figures['n']}{failed})"
+        rows.setdefault(group["strategy"], {})[group["task"]] = cell
+    lines = [
+        "| 64 training notes, 180 small updates: F1 (seeds) | "
+        + " | ".join(NAMES[task] for task in tasks)
+        + " |",
+        "|---|" + "---|" * len(tasks),
+    ]
+    for strategy, cells in rows.items():
+        lines.append(f"| {strategy} | {' | '.join(cells[task] for task in tasks)} |")
+    return "\n".join(lines)
+
+
+def trainer_line() -> str:
+    """RETURNS (str): How far ours is from the Trainer of transformers from the same start."""
+    summary = load("trainer_parity_same_start")["summary"]
+    figures = "; ".join(
+        f"{NAMES[task]} {rows['bioclin']['test_same_f_mean']:.4f} and "
+        f"{rows['huggingface']['test_same_f_mean']:.4f}"
+        for task, rows in summary.items()
+    )
+    return (
+        "Fine-tuned as Hugging Face's `Trainer` does it, from the same weights, on the same parts, "
+        f"without dropout: test F1 of ours and theirs {figures}."
+    )
+
+
+def strategy_speed_line() -> str:
+    """RETURNS (str): How many times as fast a training step is with some weights frozen."""
+    fp32 = load("strategy_speed")["precision"]["fp32"]
+    names = ("half frozen", "frozen, first epoch", "frozen, later epochs", "LoRA")
+    figures = ", ".join(f"{name} {fp32[name]['times_as_fast']:.1f}" for name in names)
+    return f"A training step takes so many times less than one of all weights: {figures}."
+
+
+def _spread(figures: dict[str, Any]) -> str:
+    spread = f" ± {figures['sd']:.3f}" if figures["sd"] is not None else ""
+    return f"{figures['mean']:.3f}{spread}"
+
+
 def speed_table(what: str) -> str:
     """RETURNS (str): Words per second per system, and our speed (fp32) over it."""
     columns = {}
@@ -265,6 +338,10 @@ def results_section() -> str:
         deid_speed_line(),
         linking_table(),
         ner_table(),
+        sweep_table(),
+        stability_table(),
+        trainer_line(),
+        strategy_speed_line(),
         speed_table("annotate"),
         speed_table("train"),
         parity_table(),

@@ -25,11 +25,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=sorted(PICTURES))
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--report-only", action="store_true", help="Of the trials that there are")
     arguments = parser.parse_args()
     name, out = arguments.name, WORK / "sweeps" / arguments.name
     command = [sys.executable, "-m", "spacy_bioclin", "sweep", f"configs/sweeps/{name}.yml"]
+    more = ["--report-only"] if arguments.report_only else ["--jobs", str(arguments.jobs)]
     subprocess.run(
-        [*command, "-o", str(out), "--jobs", str(arguments.jobs)],
+        [*command, "-o", str(out), *more],
         cwd=ROOT,
         env={**os.environ, "BIOCLIN_DATA": str(data_dir().resolve())},
         check=True,

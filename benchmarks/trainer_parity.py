@@ -96,6 +96,8 @@ def make_config(
         "components.transformer.model.precision": "bf16" if bf16 else "fp32",
         "corpora.train.max_tokens": 0,  # the parts are cut, and in order: read as they come
         "training.max_epochs": -1,
+        # From a corpus that is read as it comes, labels are collected from its first parts only.
+        "initialize.components.ner": {"labels": sorted(label_sets(folder)[0].labels)},
         "training.max_steps": updates,
         "training.eval_frequency": updates + 1,
         "training.accumulate_gradient": 1,

@@ -28,13 +28,13 @@ class Candidate(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def extension():
-    """Set the extension as a linker does, and leave it as it was."""
-    ours = not Span.has_extension("candidates")
-    if ours:
-        Span.set_extension("candidates", default=None)
+    """An extension that a test can write to; afterwards it is as it was, a linker's perhaps."""
+    before = Span.get_extension("candidates") if Span.has_extension("candidates") else None
+    Span.set_extension("candidates", default=None, force=True)
     yield
-    if ours:
-        Span.remove_extension("candidates")
+    Span.remove_extension("candidates")
+    if before is not None:
+        Span.set_extension("candidates", getter=before[2])
 
 
 def make_doc(spans, key=None, gold=None):

@@ -10,6 +10,8 @@ from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.training.ray_tasks import run_on_ray, start_ray
 from spacy_bioclin.training.sweep import Trial
 
+ROOT = Path(__file__).parents[2]
+
 
 class FakeRay:
     """As much of Ray as `run_on_ray` uses: tasks run when they are waited for, the last first."""
@@ -83,6 +85,7 @@ def test_tasks_are_apart_and_work_in_the_same_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # where Ray's processes find `run_or_die`
     ray = pytest.importorskip("ray")
     trials = [Trial("t", "e", "s", 0.1, seed) for seed in range(4)]
     try:
