@@ -141,7 +141,9 @@ def trainer_line() -> str:
     )
     return (
         "Fine-tuned as Hugging Face's `Trainer` does it, from the same weights, on the same parts, "
-        f"without dropout: test F1 of ours and theirs {figures}."
+        "without dropout: tag scores equal to 1e-5 after 6 updates (a test); after 120, where F1 "
+        "still rises steeply and roundings have spread, test F1 of ours and theirs from one seed: "
+        f"{figures}."
     )
 
 
