@@ -67,6 +67,8 @@ def test_all_variants_of_a_name_agree(person: tuple[str, str, str, str], secret:
     for value, expected in variants.items():
         assert fold(make(value, secret, lang)) == fold(expected), value
         assert make(value, secret, lang).isupper() == value.isupper()
+    if one[0] + two[0] == "MD":
+        return  # "M.D." is a doctor
     initials = make(f"{first[0]}.{one[0]}.{two[0]}.", secret, lang)
     assert fold(initials) == fold(a[0] + b[0] + c[0])
 
