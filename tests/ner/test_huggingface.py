@@ -322,7 +322,7 @@ def test_parity_counts(checkpoints):
     again = open_checkpoint(checkpoints["bert"])
     counts = compare_with_transformers(nlp, again, [*TEXTS, "", LONG])
     assert (counts.texts, counts.long_texts, counts.different) == (4, 1, 0)
-    assert counts.entities > 10 and counts.worst < 1e-4
+    assert counts.entities > 0 and counts.worst < 1e-4
     assert 0 < counts.long_same <= min(counts.long_entities, counts.long_ours)
     head = nlp.get_pipe("ner").model.get_ref("head").shims[0].module.model.classifier
     head.bias.data[0] += 3
