@@ -1,13 +1,14 @@
-"""Write the figures of benchmarks/results/*.json into README.md, between its two markers.
+"""Write the result tables of README.md and docs/results.md from benchmarks/results/*.json.
 
-    python benchmarks/readme.py            # tests/test_readme.py fails where this was forgotten
+Each page has one pair of markers; what is between them is replaced. tests/test_readme.py fails if
+the pages do not match the committed results.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = next(path for path in Path(__file__).resolve().parents if (path / "setup.cfg").is_file())
 RESULTS = ROOT / "benchmarks" / "results"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 NAMES = {
@@ -19,16 +20,16 @@ NAMES = {
 }
 SIZES = {"random": "4 layers × 256", "base": "base size"}
 ENCODERS = {
-    ("compact", "bioclin"): "**bioclin-compact, which ships**; `configs/ner.cfg`",
+    ("compact", "bioclin"): "**bioclin-compact** (included); `configs/ner.cfg`",
     ("minilm", "bioclin"): "MiniLM, 22 M weights, uncased English; `configs/ner-lexical.cfg`",
     ("random", "bioclin"): "random weights, 4 layers of width 256; `configs/ner.cfg`",
-    ("random", "spacy"): "the same, vanilla spacy-transformers and spaCy's `ner`",
+    ("random", "spacy"): "the same encoder, spacy-transformers and spaCy's `ner`",
 }
 DEID_SYSTEMS = {
     "rules": "rules alone",
     "neural": "tagger alone",
     "together": "**both**",
-    "recall": "**both**, recall 0.99 of each label on dev",
+    "recall": "**both**, thresholds for recall 0.99 per label on dev",
 }
 LINKING = {
     "ncbi-disease": ("NCBI-disease → MEDIC", "0.924 BioSyn-SapBERT"),
@@ -39,13 +40,13 @@ LINKING = {
 NOTES = {"meddocan": "notes", "triage": "40 words"}
 SYSTEMS = {
     "annotate": {
-        "encoder fp32": "the encoder alone, packed: the limit",
-        "encoder fp32 compiled": "the encoder alone, `torch.compile`",
+        "encoder fp32": "encoder alone, packed (upper bound)",
+        "encoder fp32 compiled": "encoder alone, `torch.compile`",
         "bioclin fp32": "**spacy-bioclin**",
         "bioclin int8": "**spacy-bioclin, int8**",
         "spacy": "spacy-transformers and spaCy's `ner`",
         "huggingface": "Hugging Face `pipeline`, sorted",
-        "edsnlp autocast": "EDS-NLP as it comes (autocast to bf16)",
+        "edsnlp autocast": "EDS-NLP, default (autocast to bf16)",
         "edsnlp fp32": "EDS-NLP, fp32",
         "onnxruntime fp32": "onnxruntime, fused graph",
         "onnxruntime int8": "onnxruntime, int8",
@@ -59,13 +60,23 @@ SYSTEMS = {
 
 
 def load(name: str) -> Any:
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    """Read one result file.
+
+    name (str): File name in benchmarks/results, without `.json`.
+    RETURNS (Any): The parsed JSON.
+    RAISES (SystemExit): If the file does not exist.
+    """
+    path = RESULTS / f"{name}.json"
+    if not path.is_file():
+        raise SystemExit(f"{path} does not exist: run the benchmark that writes it, or restore it")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def ner_table() -> str:
-    """RETURNS (str): Strict F1, time, memory and speed, per corpus, encoder and system."""
+    """Tabulate strict F1, time, memory and speed per corpus, encoder and system."""
     lines = [
-        "| corpus | encoder and system | test F1 (seeds) | train, one core | memory | annotate |",
+        "| corpus | encoder and system | test F1 (seeds) | training time, one core | memory "
+        "| annotation |",
         "|---|---|---|---|---|---|",
     ]
     rows = [
@@ -86,13 +97,13 @@ def ner_table() -> str:
 
 
 def sweep_table() -> str:
-    """RETURNS (str): Carrino's protocol made smaller, beside the paper's best encoder."""
+    """Tabulate the scaled-down protocol of Carrino et al. beside the paper's best encoder."""
     summary = load("sweep_carrino")
     facts = summary["facts"]
     paper = {row["task"]: row for row in summary["published"] if row["model"] == "bsc-bio-ehr-es"}
     lines = [
-        "| five rates × three seeds, test | F1 of all runs | best on dev: F1, rate, epoch "
-        "| bsc-bio-ehr-es in the paper: all, best |",
+        "| five rates × three seeds, test | F1 of all runs | chosen on dev: F1, rate, epoch "
+        "| bsc-bio-ehr-es in the paper: all runs, chosen on dev |",
         "|---|---|---|---|",
     ]
     for group in summary["groups"]:
@@ -103,15 +114,15 @@ def sweep_table() -> str:
             f"{best['run']['epoch']:.0f} | {published['f'][0]:.3f}, {published['best'][0]:.3f} |"
         )
     note = (
-        "`bioclin sweep configs/sweeps/carrino.yml`, made smaller than the paper's: notes "
-        f"{facts['Notes']}; {facts['Epochs']} epochs instead of 20 "
-        "([page](benchmarks/results/sweep_carrino.html))."
+        "From `bioclin sweep configs/sweeps/carrino.yml`, which is smaller than the paper's "
+        f"experiment: notes {facts['Notes']}; {facts['Epochs']} epochs instead of 20 "
+        "([full report](../benchmarks/results/sweep_carrino.html))."
     )
     return "\n".join([*lines, "", note])
 
 
 def stability_table() -> str:
-    """RETURNS (str): F1 of each strategy on few training notes: mean, spread, failed runs."""
+    """Tabulate F1 of each fine-tuning strategy on few training notes, with failed runs."""
     summary = load("sweep_stability")
     tasks = list(dict.fromkeys(group["task"] for group in summary["groups"]))
     rows: dict[str, dict[str, str]] = {}
@@ -121,7 +132,7 @@ def stability_table() -> str:
         cell = f"{_spread(figures)} ({figures['n']}{failed})"
         rows.setdefault(group["strategy"], {})[group["task"]] = cell
     lines = [
-        "| 64 training notes, 180 small updates: F1 (seeds) | "
+        "| strategy, 64 training notes, 180 small updates: F1 (seeds) | "
         + " | ".join(NAMES[task] for task in tasks)
         + " |",
         "|---|" + "---|" * len(tasks),
@@ -132,7 +143,7 @@ def stability_table() -> str:
 
 
 def trainer_line() -> str:
-    """RETURNS (str): How far ours is from the Trainer of transformers from the same start."""
+    """Compare test F1 with that of Hugging Face's Trainer, from the same initial weights."""
     summary = load("trainer_parity_same_start")["summary"]
     figures = "; ".join(
         f"{NAMES[task]} {rows['bioclin']['test_same_f_mean']:.4f} and "
@@ -140,19 +151,19 @@ def trainer_line() -> str:
         for task, rows in summary.items()
     )
     return (
-        "Fine-tuned as Hugging Face's `Trainer` does it, from the same weights, on the same parts, "
-        "without dropout: tag scores equal to 1e-5 after 6 updates (a test); after 120, where F1 "
-        "still rises steeply and roundings have spread, test F1 of ours and theirs from one seed: "
-        f"{figures}."
+        "Fine-tuning from the same weights, on the same parts of notes, without dropout, beside "
+        "Hugging Face's `Trainer`: after 6 updates the tag scores agree to 1e-5 (a test checks "
+        "this). After 120 updates F1 still rises steeply and rounding differences have grown; test "
+        f"F1 of ours and theirs, one seed: {figures}."
     )
 
 
 def strategy_speed_line() -> str:
-    """RETURNS (str): How many times as fast a training step is with some weights frozen."""
+    """State the speed-up of a training step for each way of freezing weights."""
     fp32 = load("strategy_speed")["precision"]["fp32"]
     names = ("half frozen", "frozen, first epoch", "frozen, later epochs", "LoRA")
-    figures = ", ".join(f"{name} {fp32[name]['times_as_fast']:.1f}" for name in names)
-    return f"A training step takes so many times less than one of all weights: {figures}."
+    figures = ", ".join(f"{name} {fp32[name]['times_as_fast']:.1f}×" for name in names)
+    return f"Speed-up per training step over full fine-tuning: {figures}."
 
 
 def _spread(figures: dict[str, Any]) -> str:
@@ -161,7 +172,7 @@ def _spread(figures: dict[str, Any]) -> str:
 
 
 def speed_table(what: str) -> str:
-    """RETURNS (str): Words per second per system, and our speed (fp32) over it."""
+    """Tabulate words per second per system, and our fp32 speed divided by it."""
     columns = {}
     for encoder in ("random", "base"):
         measured = load(f"speed_{what}_{encoder}")
@@ -170,7 +181,7 @@ def speed_table(what: str) -> str:
     first = next(iter(columns.values()))["systems"]
     title = {"annotate": "annotation", "train": "training"}[what]
     lines = [
-        f"| {title}, words/s (ours in fp32 ÷ it) | {' | '.join(columns)} |",
+        f"| {title}, words/s (our fp32 speed ÷ it) | {' | '.join(columns)} |",
         "|---|" + "---|" * len(columns),
     ]
     for system in first:
@@ -187,7 +198,7 @@ def speed_table(what: str) -> str:
 
 
 def parity_table() -> str:
-    """RETURNS (str): Entities that a number format has in common with fp32."""
+    """Tabulate the share of entities that each number format has in common with fp32."""
     lines = [
         "| 4 layers × 256, test | entities in common with fp32 | F1 | F1 in fp32 |",
         "|---|---|---|---|",
@@ -202,10 +213,10 @@ def parity_table() -> str:
 
 
 def deid_table() -> str:
-    """RETURNS (str): Official scores and coverage of MEDDOCAN's test split, per system."""
+    """Tabulate official scores and coverage on the MEDDOCAN test split, per system."""
     lines = [
-        "| de-identification, MEDDOCAN test | learned from | NER F1 | spans strict, merged F1 "
-        "| leak | wholly hidden | hidden in vain |",
+        "| de-identification, MEDDOCAN test | trained on | NER F1 | spans strict, merged F1 "
+        "| leak | fully hidden | over-redacted |",
         "|---|---|---|---|---|---|---|",
     ]
     for run in load("deid_meddocan")["runs"]:
@@ -225,17 +236,17 @@ def deid_table() -> str:
 
 
 def suite_table() -> str:
-    """RETURNS (str): The identifier suite: ours beside Presidio."""
+    """Tabulate the identifier suite for our rules and Presidio."""
     measured = load("phi_identifiers_test")
     systems = {
         "**spacy-bioclin, rules**": measured["rules"],
-        "Presidio as it comes": measured["presidio"]["default_threshold"],
-        "Presidio, every recognizer": measured["presidio_every_recognizer"]["default_threshold"],
+        "Presidio, default recognizers": measured["presidio"]["default_threshold"],
+        "Presidio, all recognizers": measured["presidio_every_recognizer"]["default_threshold"],
     }
     every = measured["rules"]["all"]
     lines = [
         f"| {measured['kinds']} kinds of identifiers, {every['identifiers']:,} written variants "
-        "| recall | Presidio's kinds | precision | look-alikes that fired |",
+        "| recall | recall, Presidio's kinds | precision | false alarms on look-alikes |",
         "|---|---|---|---|---|",
     ]
     for name, rows in systems.items():
@@ -249,26 +260,28 @@ def suite_table() -> str:
 
 
 def deid_speed_line() -> str:
-    """RETURNS (str): The whole of de-identification beside Presidio with the same encoder."""
+    """State the speed of de-identification beside Presidio with the same encoder."""
     threads, measured = next(iter(load("deid_speed")["threads"].items()))
     systems, over = measured["systems"], measured["ours_over"]
     rules = load("phi_rules_speed")["median"]
     return (
-        f"De-identification on {threads} thread, same encoder: "
-        f"{systems['bioclin mask']['words_per_second']:,} words/s masked, "
-        f"{systems['bioclin surrogate']['words_per_second']:,} with surrogates, "
-        f"{over['bioclin mask']['presidio']:.1f} and {over['bioclin surrogate']['presidio']:.1f} "
-        f"times Presidio's {systems['presidio']['words_per_second']:,}; in int8 "
-        f"{over['bioclin mask int8']['presidio']:.1f} times. Rules alone: {rules['rules']:,} "
-        f"words/s of processor time, {rules['pipeline']:,} with tokens and spans."
+        f"De-identification on {threads} thread with the same encoder as Presidio: "
+        f"{systems['bioclin mask']['words_per_second']:,} words/s with masks "
+        f"({over['bioclin mask']['presidio']:.1f}× Presidio's "
+        f"{systems['presidio']['words_per_second']:,}), "
+        f"{systems['bioclin surrogate']['words_per_second']:,} with surrogates "
+        f"({over['bioclin surrogate']['presidio']:.1f}×), and "
+        f"{over['bioclin mask int8']['presidio']:.1f}× with masks in int8. The rules alone read "
+        f"{rules['rules']:,} words per second of processor time, {rules['pipeline']:,} with "
+        "tokenization and spans."
     )
 
 
 def linking_table() -> str:
-    """RETURNS (str): Gold mentions of test splits, by what the linker knows."""
+    """Tabulate linking accuracy on gold test mentions, by how the linker was trained."""
     lines = [
-        "| linking gold mentions, test | recall@64 | accuracy, nothing trained | trained on names "
-        "| trained, with vectors | of ids in the terminology | found and linked, F1 | published |",
+        "| linking gold mentions, test | recall@64 | accuracy, untrained | trained on names "
+        "| trained, with vectors | ids in the terminology only | end-to-end F1 | published |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for corpus, row in load("linking_accuracy_test")["corpora"].items():
@@ -289,20 +302,22 @@ def linking_table() -> str:
 
 
 def memory_line() -> str:
+    """State load time and memory beside spacy-transformers."""
     ratios, memory = load("load")["ours_over_vanilla"], load("memory")
     return (
-        f"`spacy.load` of a base-size pipeline takes {ratios['load_seconds']:.2f} of vanilla "
-        f"spacy-transformers' time and {ratios['load_peak_mb']:.2f} of its peak memory. Over "
+        f"`spacy.load` of a base-size pipeline takes {ratios['load_seconds']:.2f} of the time and "
+        f"{ratios['load_peak_mb']:.2f} of the peak memory of spacy-transformers. Over "
         f"{memory['notes']:,} notes the resident memory of `nlp.pipe` changes by "
         f"{memory['change_percent']:+.1f} % after the first 1,000."
     )
 
 
 def token_table() -> str:
-    """RETURNS (str): Gold spans of test splits that no sequence of tokens can represent."""
+    """Tabulate gold test spans that no sequence of tokens can represent."""
     first = {row["corpus"]: row["misaligned"] for row in load("tokenizer_held_out")["test"]}
     lines = [
-        "| spans out of reach on test | spaCy blank | first rules, held out | now |",
+        "| unrepresentable gold spans, test | spaCy blank | first rules, held out "
+        "| current rules |",
         "|---|---|---|---|",
     ]
     for row in load("tokenizer")["misaligned_spans"]:
@@ -314,7 +329,7 @@ def token_table() -> str:
 
 
 def sentence_table() -> str:
-    """RETURNS (str): F1 of sentence ends and of whole sentences, and speed."""
+    """Tabulate F1 of sentence ends and of whole sentences, and speed."""
     lines = ["| sentences, SPACCC test | F1 of ends | F1 of sentences | sentences/s |"]
     lines.append("|---|---|---|---|")
     for name, figures in load("sentences")["splitters"].items():
@@ -326,6 +341,7 @@ def sentence_table() -> str:
 
 
 def clean_clone_line() -> str:
+    """State how long installation, the demo and the tests take from a clean clone."""
     seconds = load("clean_clone")["seconds"]
     return (
         f"From a clean clone on 2 cores: install {seconds['install']:.0f} s, demo "
@@ -333,40 +349,101 @@ def clean_clone_line() -> str:
     )
 
 
-def results_section() -> str:
-    parts = [
-        deid_table(),
-        suite_table(),
-        deid_speed_line(),
-        linking_table(),
-        ner_table(),
-        sweep_table(),
-        stability_table(),
-        trainer_line(),
-        strategy_speed_line(),
-        speed_table("annotate"),
-        speed_table("train"),
-        parity_table(),
-        memory_line(),
-        token_table(),
-        sentence_table(),
-        clean_clone_line(),
+def summary_table() -> str:
+    """Tabulate the eight headline results for README.md."""
+    ner, random = load("ner_compact")["summary"], load("ner_random")["summary"]
+    ours, spacy = (random[f"bc5cdr {system}"] for system in ("bioclin", "spacy"))
+    deid = load("deid_meddocan")["runs"][0]["systems"]
+    suite = load("phi_identifiers_test")
+    rules, presidio = suite["rules"], suite["presidio"]["default_threshold"]
+    links = load("linking_accuracy_test")["corpora"]["ncbi-disease"]["meaning"]["trained"]
+    speed = load("speed_annotate_base")["notes"]["meddocan"]["systems"]
+    masked = load("deid_speed")["threads"]["1"]["systems"]
+    rows = [
+        (
+            "NER with `bioclin-compact`, BC5CDR (en), strict F1",
+            f"{ner['bc5cdr bioclin']['test_f_mean']:.3f}",
+            "–",
+        ),
+        (
+            "NER with `bioclin-compact`, PharmaCoNER (es), strict F1",
+            f"{ner['pharmaconer bioclin']['test_f_mean']:.3f}",
+            "–",
+        ),
+        (
+            "NER with an encoder of random weights, BC5CDR (en), strict F1",
+            f"{ours['test_f_mean']:.3f}",
+            f"{spacy['test_f_mean']:.3f} spacy-transformers and spaCy's `ner`",
+        ),
+        (
+            "PHI in MEDDOCAN (es), tagger and rules, official NER F1",
+            f"{deid['together']['test']['official']['ner']['f']:.3f}",
+            f"{deid['rules']['test']['official']['ner']['f']:.3f} our rules alone",
+        ),
+        (
+            "Identifiers of the kinds that Presidio covers, recall",
+            f"{rules['kinds_of_presidio']['recall']:.3f}",
+            f"{presidio['kinds_of_presidio']['recall']:.3f} Presidio, default recognizers",
+        ),
+        (
+            "Linking NCBI-disease mentions to MEDIC, accuracy",
+            f"{links['without_nil']['acc']:.3f}",
+            LINKING["ncbi-disease"][1] + " (published)",
+        ),
+        (
+            "Annotation with a base-size encoder, fp32, words/s",
+            f"{speed['bioclin fp32']['words_per_second']:,}",
+            f"{speed['spacy']['words_per_second']:,} spacy-transformers and spaCy's `ner`",
+        ),
+        (
+            "De-identification with masks, one thread, words/s",
+            f"{masked['bioclin mask']['words_per_second']:,}",
+            f"{masked['presidio']['words_per_second']:,} Presidio with the same encoder",
+        ),
     ]
-    return "\n\n".join(parts)
+    head = ["| task, test data and measure | spacy-bioclin | for comparison |", "|---|---|---|"]
+    return "\n".join([*head, *(f"| {task} | **{own}** | {other} |" for task, own, other in rows)])
 
 
-def replace_section(readme: str, section: str) -> str:
-    """RETURNS (str): The page with the section between its markers."""
-    before, rest = readme.split(BEGIN)
+def results_section() -> str:
+    """Collect all tables for docs/results.md, under one heading per subject."""
+    parts = {
+        "De-identification": (deid_table, suite_table, deid_speed_line),
+        "Entity linking": (linking_table,),
+        "Named entities": (ner_table,),
+        "Fine-tuning": (sweep_table, stability_table, trainer_line, strategy_speed_line),
+        "Speed": (lambda: speed_table("annotate"), lambda: speed_table("train")),
+        "Number formats and memory": (parity_table, memory_line),
+        "Tokens and sentences": (token_table, sentence_table),
+        "Installation": (clean_clone_line,),
+    }
+    return "\n\n".join(
+        "\n\n".join([f"## {title}", *(make() for make in makers)])
+        for title, makers in parts.items()
+    )
+
+
+PAGES = {"README.md": summary_table, "docs/results.md": results_section}
+
+
+def replace_section(page: str, section: str) -> str:
+    """Replace the text between the markers of a page.
+
+    page (str): Content of the page, with one pair of markers.
+    section (str): The new text.
+    RETURNS (str): The new content of the page.
+    """
+    before, rest = page.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n{section}\n{END}{after}"
 
 
 def main() -> None:
-    path = ROOT / "README.md"
-    path.write_text(
-        replace_section(path.read_text(encoding="utf-8"), results_section()), encoding="utf-8"
-    )
+    """Update every page."""
+    for name, make in PAGES.items():
+        path = ROOT / name
+        content = path.read_text(encoding="utf-8")
+        path.write_text(replace_section(content, make()), encoding="utf-8")
 
 
 if __name__ == "__main__":

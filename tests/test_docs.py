@@ -1,50 +1,41 @@
-"""Every code block of docs/*.md runs, in the order of its page, in a temporary folder.
+"""The documentation agrees with the code.
 
-```python blocks share one namespace per page. Of ```bash blocks, the commands that begin with
-`bioclin` run in this process; those that name $BIOCLIN_DATA only where the real corpora are.
+Every code block of docs/*.md runs, in the order of its page, in a temporary folder. ```python
+blocks share one namespace per page. Of ```bash blocks, the `bioclin` commands run in this process;
+those that name $BIOCLIN_DATA run only where the real corpora are. ```console blocks are not run,
+but every command and option that they name must exist. So must every file and Python name.
 """
 
-import io
+import importlib
 import json
 import os
 import re
-import shlex
-from collections.abc import Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+import typer
 
 from spacy_bioclin.cli import app
+from tests.markdown import ROOT, Block, code_blocks, run_block, shell_commands
 
-ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMING_FILES = [
+    *PAGES,
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+    *sorted(ROOT.glob("configs/**/*.cfg")),
+    *sorted(ROOT.glob("configs/**/*.yml")),
+    ROOT / "projects" / "entity_linker" / "README.md",
+]
+FOLDERS = ("spacy_bioclin", "benchmarks", "configs", "docs", "scripts", "tests", "projects")
+FILE = re.compile(rf"(?<![\w/.$-])(?:{'|'.join(FOLDERS)})/[\w./{{}},*-]*[\w}}/]")
+MODULE = re.compile(r"\bspacy_bioclin(?:\.[a-z_]\w*)+")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-class Block(NamedTuple):
-    """language (str), content (str), and line (int): the number of its first line in the page."""
-
-    language: str
-    content: str
-    line: int
-
-
-def code_blocks(page: str) -> list[Block]:
-    return [
-        Block(match[1], match[2], page.count("\n", 0, match.start()) + 2)
-        for match in BLOCK.finditer(page)
-    ]
-
-
-def bioclin_commands(bash: str) -> Iterator[list[str]]:
-    """YIELDS (list[str]): The arguments of each `bioclin` command."""
-    for line in bash.replace("\\\n", " ").splitlines():
-        words = shlex.split(os.path.expandvars(line), comments=True)
-        if words[:1] == ["bioclin"]:
-            yield words[1:]
+def relative(page: Path) -> str:
+    """Name a page by its path in the repository."""
+    return str(page.relative_to(ROOT))
 
 
 @pytest.fixture
@@ -63,15 +54,78 @@ def test_code_blocks_run(page: Path, workplace: Path) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     has_data = Path(os.environ["BIOCLIN_DATA"]).is_dir()
     for block in code_blocks(page.read_text("utf-8")):
-        where = f"{page.name}, line {block.line}"
-        if block.language == "python":
-            code = compile("\n" * (block.line - 1) + block.content, page.name, "exec")
-            with redirect_stdout(io.StringIO()):
-                exec(code, namespace)
-        elif block.language == "bash" and (has_data or "$BIOCLIN_DATA" not in block.content):
-            for args in bioclin_commands(block.content):
-                result = CliRunner().invoke(app, args)
-                assert result.exit_code == 0, f"{where}: {shlex.join(args)}\n{result.output}"
+        if has_data or "$BIOCLIN_DATA" not in block.content:
+            run_block(block, page.name, namespace)
+
+
+def expand_braces(path: str) -> list[str]:
+    """Expand the first `{a,b}` of a path, as a shell does."""
+    before, brace, rest = path.partition("{")
+    if not brace:
+        return [path]
+    choices, _, after = rest.partition("}")
+    return [f"{before}{choice}{after}" for choice in choices.split(",")]
+
+
+@pytest.mark.parametrize("page", NAMING_FILES, ids=relative)
+def test_files_and_python_names_exist(page: Path) -> None:
+    text = page.read_text("utf-8")
+    for match in FILE.finditer(text):
+        for path in expand_braces(match[0]):
+            placeholder = re.search(r"\b[A-Z]{3,}\b", path.replace("README", ""))
+            base = page.parent if (page.parent / path).exists() else ROOT
+            assert placeholder or any(base.glob(path)), f"{page.name} names {path}"
+    for name in MODULE.findall(text):
+        assert resolves(name), f"{page.name} names {name}"
+
+
+def resolves(name: str) -> bool:
+    """Tell whether a dotted name is a module, or an attribute of one."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        importlib.import_module(name)
+        return True
+    except ModuleNotFoundError:
+        return "." in name and hasattr(importlib.import_module(module), attribute)
+
+
+@pytest.mark.parametrize("page", [p for p in NAMING_FILES if p.suffix == ".md"], ids=relative)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text("utf-8")):
+        if target.startswith(("http:", "https:")):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), f"{page.name} links to {path}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), re.MULTILINE)
+            slugs = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in headings]
+            assert anchor in slugs, f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=relative)
+def test_commands_and_options_exist(page: Path) -> None:
+    text = page.read_text("utf-8")
+    shown = [block.content for block in code_blocks(text) if block.language in ("bash", "console")]
+    inline = re.findall(r"(?<!`)`(bioclin [^`]+)`(?!`)", re.sub(r"```.*?```", "", text, flags=re.S))
+    for content in (*shown, *inline):
+        for args in shell_commands(content, "bioclin"):
+            check_command(args, page.name)
+
+
+def check_command(args: list[str], where: str) -> None:
+    """Assert that a `bioclin` command exists and has the options that it is given."""
+    command: Any = typer.main.get_command(app)  # typer brings its own click
+    rest = list(args)
+    while rest and hasattr(command, "commands"):
+        name = rest.pop(0)
+        assert name in command.commands, f"{where}: no command {name} in {args}"
+        command = command.commands[name]
+    known = {option for param in command.params for option in param.opts}
+    for word in rest:
+        option = word.partition("=")[0]
+        if option.startswith("-") and "." not in option and not re.match(r"-\d", option):
+            assert option in known, f"{where}: no option {option} in {args}"
 
 
 def test_figures_are_those_of_the_benchmarks() -> None:
@@ -88,7 +142,7 @@ def test_figures_are_those_of_the_benchmarks() -> None:
             cells = f"| {spans:,} | {' | '.join(shown)} |"
             assert cells in page, f"{row['corpus']}: docs/tokenization.md wants {cells}"
     sentences = json.loads((results / "sentences.json").read_text("utf-8"))
-    for name, shown in (
+    for name, cell in (
         ("spacy-bioclin tokenizer + bioclin_sentences", "**{}**"),
         ("pySBD (es, char_span)", "{}"),
         ("spaCy tokenizer + sentencizer", "{}"),
@@ -96,11 +150,12 @@ def test_figures_are_those_of_the_benchmarks() -> None:
         p, r, f = (
             f"{100 * figure:.2f}" for figure in sentences["splitters"][name]["boundaries"].values()
         )
-        assert f"| {p} | {r} | {shown.format(f)} |" in page, name
+        assert f"| {p} | {r} | {cell.format(f)} |" in page, name
 
 
 def test_blocks_are_found() -> None:
     bash = "ls  # all\nbioclin convert a \\\n  b --lang es  # note\n"
     page = f"text\n```bash\n{bash}```\n```python\n1\n```\n"
     assert code_blocks(page) == [Block("bash", bash, 3), Block("python", "1\n", 8)]
-    assert list(bioclin_commands(bash)) == [["convert", "a", "b", "--lang", "es"]]
+    assert list(shell_commands(bash, "bioclin")) == [["convert", "a", "b", "--lang", "es"]]
+    assert list(shell_commands("$ spacy train x", "spacy train")) == [["x"]]

@@ -1,17 +1,99 @@
-"""The README shows the figures that the committed results hold."""
+"""README.md and docs/results.md show the committed results, and the README's commands run."""
 
-import sys
+import importlib.util
+import os
 from pathlib import Path
+from types import ModuleType
 
-ROOT = Path(__file__).parents[1]
+import pytest
+from spacy.cli.train import train
+from typer.testing import CliRunner
+
+from spacy_bioclin.cli import app
+from tests.markdown import ROOT, code_blocks, run_block, shell_commands
+
+README = (ROOT / "README.md").read_text("utf-8")
+FEW_UPDATES = {"training.max_steps": 4, "training.eval_frequency": 4}
 
 
-def test_results_are_those_of_the_benchmarks(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    sys.modules.pop("readme", None)
-    import readme
+@pytest.fixture(scope="module")
+def writer() -> ModuleType:
+    """The script that writes the tables of results."""
+    [path] = (ROOT / "benchmarks").rglob("readme.py")
+    spec = importlib.util.spec_from_file_location("benchmarks_readme", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.replace_section(page, readme.results_section()) == page, (
-        "run: python benchmarks/readme.py"
+
+@pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
+def test_results_are_those_of_the_benchmarks(writer: ModuleType, name: str) -> None:
+    page = (ROOT / name).read_text("utf-8")
+    updated = writer.replace_section(page, writer.PAGES[name]())
+    assert updated == page, "run the script that writes them, benchmarks/**/readme.py"
+
+
+def test_missing_result_file_is_an_error(writer: ModuleType) -> None:
+    with pytest.raises(SystemExit, match=r"nothing\.json does not exist"):
+        writer.load("nothing")
+
+
+def test_readme_is_short_and_shows_eight_results(writer: ModuleType) -> None:
+    assert len(README.splitlines()) < 200
+    assert len(writer.summary_table().splitlines()) == 2 + 8
+
+
+def train_briefly(config: str, output: str, **overrides: str) -> None:
+    """Train for a few updates, quietly."""
+    quiet = {"training.logger.progress_bar": None}
+    train(config, output, overrides={**overrides, **FEW_UPDATES, **quiet})
+
+
+@pytest.mark.slow
+def test_code_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every Python block and every `bioclin` and `spacy train` command of the README.
+
+    The demonstration notes take the place of the reader's notes, and a pipeline of the demo's kind,
+    trained for a few updates, that of the demo's package. Training takes a few updates only.
+    """
+    for name in ("assets", "configs"):
+        (tmp_path / name).symlink_to(ROOT / name, target_is_directory=True)
+    (tmp_path / "notes").symlink_to(ROOT / "assets" / "demo" / "es", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    make_demo_pipeline(tmp_path / "es_bioclin_demo")
+
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in code_blocks(README):
+        before, trains, after = block.content.partition("spacy train ")
+        if not trains:
+            run_block(block, "README.md", namespace)
+            continue
+        run_block(block._replace(content=before), "README.md", namespace)
+        [args] = shell_commands(trains + after, "spacy train")
+        config, *options = args
+        values = dict(zip(options[::2], options[1::2], strict=True))
+        train_briefly(
+            config, values.pop("-o"), **{name[2:]: value for name, value in values.items()}
+        )
+        rest = after.replace("\\\n", " ").partition("\n")[2]
+        run_block(block._replace(content=rest), "README.md", namespace)
+    assert Path("entities.jsonl").stat().st_size and list(Path("packages").glob("*.whl"))
+
+
+def make_demo_pipeline(folder: Path) -> None:
+    """Train a pipeline of the demo's kind, clinical entities and PHI, for a few updates."""
+    for split in ("train", "dev"):
+        args = ["convert", "brat", f"assets/demo/es/{split}", f"demo/{split}.spacy"]
+        result = CliRunner().invoke(app, [*args, "--task", "demo", "--lang", "es"])
+        assert result.exit_code == 0, result.output
+    train_briefly(
+        "configs/demo.cfg",
+        "demo-training",
+        **{
+            "paths.train": "demo/train.spacy",
+            "paths.dev": "demo/dev.spacy",
+            "paths.encoder": "assets/encoders/bioclin-compact",
+        },
     )
+    os.rename("demo-training/model-last", folder)
