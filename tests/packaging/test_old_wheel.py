@@ -1,0 +1,127 @@
+"""What the code of 0.1.0 wrote is read and annotates as it did then: see make_old_pipeline.py."""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+import torch
+from spacy import registry
+from spacy.language import Language
+from spacy.util import load_config
+
+from .make_old_pipeline import KEY, MENTIONS, OURS, describe, describe_gold, describe_links
+
+ASSETS = Path(__file__).parent / "assets"
+OLD = json.loads((ASSETS / "old_pipeline.json").read_text("utf-8"))
+# Processors round differently.
+TOLERANCE = 2e-3
+# What surrogates depend on beside the key.
+SAME_SURROGATES = OLD["versions"]["Faker"] == version("Faker")
+
+
+def assert_same(found: Any, old: Any, where: str) -> None:
+    """Compare JSON values; numbers may differ by TOLERANCE, a message says which value differs."""
+    if isinstance(old, float):
+        assert found == pytest.approx(old, abs=TOLERANCE), where
+    elif isinstance(old, dict):
+        assert found.keys() == old.keys(), where
+        for key in old:
+            assert_same(found[key], old[key], f"{where}.{key}")
+    elif isinstance(old, list):
+        assert len(found) == len(old), where
+        for i, value in enumerate(old):
+            assert_same(found[i], value, f"{where}[{i}]")
+    else:
+        assert found == old, where
+
+
+def as_json(value: Any) -> Any:
+    """Tuples become lists, as in the file."""
+    return json.loads(json.dumps(value))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fp32() -> Iterator[None]:
+    """Make precision = "auto" mean fp32, as it did where the file was made."""
+    with pytest.MonkeyPatch.context() as patch:
+        for probe in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
+            patch.setattr(torch.cpu, probe, lambda: False, raising=False)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the pipeline inside the unpacked wheel."""
+    installed = tmp_path_factory.mktemp("installed")
+    [wheel] = ASSETS.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(installed)
+    return installed / "es_bioclin_old" / "es_bioclin_old-0.1.0"
+
+
+def load(folder: Path) -> Language:
+    nlp = spacy.load(folder)
+    nlp.get_pipe("deid").key = KEY  # type: ignore[attr-defined]
+    return nlp
+
+
+def annotate(nlp: Language) -> list[dict[str, Any]]:
+    return [as_json(describe(doc)) for doc in nlp.pipe(doc["text"] for doc in OLD["docs"])]
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> list[dict[str, Any]]:
+    """What this code annotates on the notes."""
+    return annotate(load(folder))
+
+
+@pytest.mark.parametrize("what", [key for key in OLD["docs"][0] if key != "deid"])
+def test_annotates_the_same(found: list[dict[str, Any]], what: str) -> None:
+    assert_same([doc[what] for doc in found], [doc[what] for doc in OLD["docs"]], what)
+
+
+@pytest.mark.parametrize("what", OLD["docs"][0]["deid"])
+def test_deidentifies_the_same(found: list[dict[str, Any]], what: str) -> None:
+    if what in ("text", "tokens", "safe_offsets") and not SAME_SURROGATES:
+        pytest.skip(f"surrogates of Faker {OLD['versions']['Faker']}, not {version('Faker')}")
+    new, old = ([doc["deid"][what] for doc in docs] for docs in (found, OLD["docs"]))
+    assert_same(new, old, what)
+
+
+def test_saved_again_it_annotates_the_same(
+    folder: Path, found: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    load(folder).to_disk(tmp_path / "again")
+    assert annotate(load(tmp_path / "again")) == found
+
+
+def test_registered_names_of_its_config_resolve(folder: Path) -> None:
+    config = load_config(folder / "config.cfg")
+    names = re.findall(r'^@(\w+) = "(.+)"$', config.to_str(), re.MULTILINE)
+    assert ("tokenizers", "spacy-bioclin.Tokenizer.v1") in names
+    for kind, name in names:
+        assert registry.get(kind, name), name
+    nlp = spacy.blank(config["nlp"]["lang"])
+    factories = [settings["factory"] for settings in config["components"].values()]
+    assert len(factories) == 8
+    for factory in factories:
+        assert nlp.has_factory(factory), factory
+
+
+@pytest.mark.parametrize("mention", MENTIONS)
+def test_knowledge_base_links_the_same(folder: Path, mention: str) -> None:
+    nlp = spacy.blank("es", config=OURS)
+    nlp.add_pipe("bioclin_linker", config={"kb": str(folder / "linker" / "kb")})
+    assert as_json(describe_links(nlp))[mention] == OLD["kb"][mention]
+
+
+def test_gold_docs_are_read_the_same() -> None:
+    old = json.loads((ASSETS / "old_gold.json").read_text("utf-8"))
+    assert len(old["0"]) == 2 < len(old["40"])
+    assert as_json(describe_gold(ASSETS / "old_gold.spacy")) == old
