@@ -23,7 +23,7 @@ from machine import data_dir, write_result
 
 from spacy_bioclin.corpora.brat import read_brat
 from spacy_bioclin.corpora.pubtator import PARTS, read_pubtator
-from spacy_bioclin.linking.composites import split_composite
+from spacy_bioclin.linking.names.composites import split_composite
 from spacy_bioclin.tokenization.abbreviations import find_abbreviations
 from spacy_bioclin.types import AnnotatedText, NoteAnnotation, SpanAnnotation
 

@@ -30,7 +30,7 @@ from spacy.language import Language
 from speed import Worker, _summary, runnable
 from systems import serve
 
-from spacy_bioclin.deid.rules import load_rules
+from spacy_bioclin.deid.detect.rules import load_rules
 from spacy_bioclin.deid.secret import make_key
 
 WORK = Path(__file__).resolve().parents[1] / ".work" / "benchmarks" / "deid_speed"

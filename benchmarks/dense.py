@@ -25,11 +25,11 @@ from linking_data import TERMINOLOGIES, GoldMention, load_split
 from machine import write_result
 
 from spacy_bioclin.encoders.names import NameEncoder
-from spacy_bioclin.linking.build import build_kb
-from spacy_bioclin.linking.concepts import SkipReport
-from spacy_bioclin.linking.dense import GRAPH, DenseIndex
-from spacy_bioclin.linking.embed import embed_names
-from spacy_bioclin.linking.kb import KnowledgeBase
+from spacy_bioclin.linking.dense.embed import embed_names
+from spacy_bioclin.linking.dense.index import GRAPH, DenseIndex
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import SkipReport
+from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / ".work" / "benchmarks" / "dense"

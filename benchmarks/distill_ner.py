@@ -25,7 +25,7 @@ from machine import data_dir, write_result
 from ner import LANG, WORK, Usage, prepare, run, score
 
 from spacy_bioclin.corpora.docbin import read_docs
-from spacy_bioclin.ner.teacher import hash_files, read_texts
+from spacy_bioclin.ner.distill.teacher import hash_files, read_texts
 
 TASK = "bc5cdr"
 TEACHER = WORK / "trials" / f"minilm-{TASK}-bioclin-0" / "training" / "model-last"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from machine import write_result
 
-from spacy_bioclin.linking.storage import FORMAT
+from spacy_bioclin.linking.kb.storage import FORMAT
 
 KB = [sys.executable, "-m", "spacy_bioclin", "kb"]
 BUILD = ("build", "-o", "kb")

@@ -39,18 +39,18 @@ from spacy_bioclin.evaluation.linking import (
     split_seen,
 )
 from spacy_bioclin.evaluation.official import ScoredDoc, cantemist_coding, cantemist_norm
-from spacy_bioclin.linking.build import build_kb
 from spacy_bioclin.linking.candidates import CandidateGenerator
 from spacy_bioclin.linking.component import DEFAULT_CONFIG
-from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
-from spacy_bioclin.linking.dense import DenseIndex
-from spacy_bioclin.linking.embed import embed_names
-from spacy_bioclin.linking.fit import FitSettings, TrainMention
-from spacy_bioclin.linking.fit_docs import pair_parts, train_linker
-from spacy_bioclin.linking.kb import KnowledgeBase
+from spacy_bioclin.linking.dense.embed import embed_names
+from spacy_bioclin.linking.dense.index import DenseIndex
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 from spacy_bioclin.linking.linker import Linker, Mention
 from spacy_bioclin.linking.ranking import Ranker
 from spacy_bioclin.linking.readers import read_concepts
+from spacy_bioclin.linking.train.fit import FitSettings, TrainMention
+from spacy_bioclin.linking.train.fit_docs import pair_parts, train_linker
 from spacy_bioclin.tokenization.abbreviations import expand_abbreviations, find_abbreviations
 
 ROOT = Path(__file__).parents[1]

@@ -29,8 +29,8 @@ from rich.progress import Progress
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_bioclin.linking.kb import KnowledgeBase
-from spacy_bioclin.linking.normalize import stem
+from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
+from spacy_bioclin.linking.names.normalize import stem
 
 LINKER = "bioclin_linker"
 # Largest share of the pipeline's time that the linker may add.

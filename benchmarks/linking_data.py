@@ -20,7 +20,7 @@ from spacy_bioclin.corpora.docs import spans_of
 from spacy_bioclin.corpora.formats import FORMATS, find_files
 from spacy_bioclin.corpora.pubtator import PARTS
 from spacy_bioclin.evaluation.linking import LinkedMention, covered, gold_ids, split_seen
-from spacy_bioclin.linking.concepts import Concept, SkipReport
+from spacy_bioclin.linking.kb.concepts import Concept, SkipReport
 from spacy_bioclin.linking.readers.mesh import read_mesh_tsv
 from spacy_bioclin.linking.readers.names import read_names
 from spacy_bioclin.linking.readers.table import read_table

@@ -160,7 +160,8 @@ class Bioclin:
     """A knowledge base, memory-mapped, its n-gram index and its candidate generator."""
 
     def __init__(self, folder: Path, size: int) -> None:
-        from spacy_bioclin.linking import kb, ngrams, normalize
+        from spacy_bioclin.linking.kb import knowledge_base as kb
+        from spacy_bioclin.linking.names import ngrams, normalize
 
         self.ngrams, self.normalize = ngrams, normalize
         self.open = lambda: kb.KnowledgeBase.open(self.folder)
@@ -169,8 +170,8 @@ class Bioclin:
 
     def build(self) -> dict[str, Any]:
         """The whole knowledge base from its file; then the index alone once more, in memory."""
-        from spacy_bioclin.linking.build import build_kb
-        from spacy_bioclin.linking.concepts import SkipReport
+        from spacy_bioclin.linking.kb.build import build_kb
+        from spacy_bioclin.linking.kb.concepts import SkipReport
         from spacy_bioclin.linking.readers import read_concepts
 
         clock, report = Clock(), SkipReport()

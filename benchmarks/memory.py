@@ -28,7 +28,7 @@ from rich.progress import track
 from spacy.language import Language
 from speed import make_systems
 
-from spacy_bioclin.training.picture import draw_curves
+from spacy_bioclin.pages import draw_curves
 
 WARM_UP = SPAN = 1_000  # notes
 EVERY = 250  # notes

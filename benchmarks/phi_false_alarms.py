@@ -145,7 +145,7 @@ def count_corpus(notes: dict[str, str], find: Finder, gold: dict | None) -> dict
 
 
 def load_rules_finder() -> Finder:
-    from spacy_bioclin.deid.rules import load_rules
+    from spacy_bioclin.deid.detect.rules import load_rules
 
     return load_rules("es").find
 

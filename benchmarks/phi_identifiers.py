@@ -118,7 +118,7 @@ def load_presidio(every: bool) -> tuple[Finder, list[str]]:
 
 
 def load_ours() -> Finder:
-    from spacy_bioclin.deid.rules import load_rules
+    from spacy_bioclin.deid.detect.rules import load_rules
 
     rules = {lang: load_rules(lang) for lang in LANGS}
     return lambda text, lang: rules[lang].find(text)

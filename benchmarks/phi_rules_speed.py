@@ -12,7 +12,7 @@ from typing import Any
 import spacy
 from machine import data_dir, write_result
 
-from spacy_bioclin.deid.rules import load_rules
+from spacy_bioclin.deid.detect.rules import load_rules
 
 ROUNDS = 7
 N_CHARACTERS = 100_000

@@ -20,7 +20,7 @@ from ner import LANG, SPLITS, WORK, encoder_folder
 from tokenizer import read
 from transformers import AutoTokenizer
 
-from spacy_bioclin.pretraining.corpus import find_files, read_in_shares, read_sentences
+from spacy_bioclin.pretraining.text.corpus import find_files, read_in_shares, read_sentences
 from spacy_bioclin.pretraining.vocabulary import KINDS, learn_vocabulary, pieces_per_word
 
 CORPUS = WORK.parents[1] / "encoders" / "rebuild" / "clean"

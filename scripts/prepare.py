@@ -15,7 +15,7 @@ from thinc.api import Config
 
 from spacy_bioclin.catalog.tasks import Task
 from spacy_bioclin.cli import without_traceback
-from spacy_bioclin.cli.task_corpora import convert_task, find_task
+from spacy_bioclin.sweeps.task_corpora import convert_task, find_task
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.util import make_encoder
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -20,86 +22,6 @@ def data_dir() -> Path:
     if not path.is_dir():
         pytest.skip("real corpora not found: set BIOCLIN_DATA or put them in ../shared/data")
     return path
-
-
-def tiny_tokenizer(kind: str, texts: list[str], vocab_size: int = 300):  # type: ignore[no-untyped-def]
-    """Learn a small fast tokenizer of one of the three kinds that pretrained encoders use.
-
-    kind (str): "wordpiece" (BERT), "bytes" (RoBERTa's byte-level BPE) or "unigram" (XLM-R).
-    """
-    import tokenizers as tk
-    from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    bert = {"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]", "pad_token": "[PAD]"}
-    roberta = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>"}
-    names = bert if kind == "wordpiece" else roberta
-    special = list(names.values())
-    if kind == "wordpiece":
-        tokenizer = tk.Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
-        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special)
-    elif kind == "bytes":
-        tokenizer = tk.Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(
-            vocab_size=max(vocab_size, 300),
-            special_tokens=special,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        )
-    else:
-        tokenizer = tk.Tokenizer(models.Unigram())
-        tokenizer.normalizer = normalizers.NFKC()
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-        trainer = trainers.UnigramTrainer(
-            vocab_size=vocab_size, special_tokens=special, unk_token="<unk>"
-        )
-    tokenizer.train_from_iterator(texts, trainer)
-    pair = [(names[k], tokenizer.token_to_id(names[k])) for k in ("sep_token", "cls_token")]
-    tokenizer.post_processor = processors.BertProcessing(*pair)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
-
-
-TEXTS = [
-    "Paciente de 54 años con neumonía. Se inicia amoxicilina 500 mg cada 8 horas.",
-    "The patient had type 2 diabetes mellitus and was given metformin 850 mg twice a day.",
-    "Fue dado de alta el 3 de mayo de 2019; Dr. Pérez, Hospital General.",
-]
-
-
-def make_encoder(folder: Path, model_type: str = "bert", kind: str = "wordpiece") -> Path:
-    """Write a tiny random encoder of the given architecture, as `transformers` would."""
-    import torch
-    from transformers import AutoConfig, AutoModel
-
-    tokenizer = tiny_tokenizer(kind, TEXTS * 3)
-    shape = {
-        "vocab_size": len(tokenizer),
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-        "max_position_embeddings": 64,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
-    more = {
-        "roberta": {"max_position_embeddings": 64 + tokenizer.pad_token_id + 1},
-        "xlm-roberta": {"max_position_embeddings": 64 + tokenizer.pad_token_id + 1},
-        "electra": {"embedding_size": 8},
-        "longformer": {
-            "attention_window": 8,
-            "max_position_embeddings": 64 + tokenizer.pad_token_id + 1,
-        },
-        "modernbert": {"global_attn_every_n_layers": 2, "reference_compile": False},
-    }
-    torch.manual_seed(0)
-    config = AutoConfig.for_model(model_type, **{**shape, **more.get(model_type, {})})
-    folder.mkdir(parents=True, exist_ok=True)
-    AutoModel.from_config(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from weasel.util import load_project_config
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.pubtator import read_pubtator
-from spacy_bioclin.linking.kb import KnowledgeBase
+from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 from spacy_bioclin.types import SpanAnnotation
 
 PROJECT = Path(__file__).parents[1] / "projects" / "entity_linker"

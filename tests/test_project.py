@@ -9,8 +9,9 @@ from weasel.util import load_project_config
 
 from scripts import prepare
 from spacy_bioclin.catalog.tasks import load_tasks
-from spacy_bioclin.cli import COMMANDS, task_corpora
+from spacy_bioclin.cli import COMMANDS
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.sweeps import task_corpora
 
 ROOT = Path(__file__).parents[1]
 TASKS = load_tasks()
@@ -45,7 +46,7 @@ def test_scripts_call_commands_that_exist(project):
                 called.add(after.split()[0])
                 assert Path(before).name == "python"
     assert called == {"train", "evaluate", "package", "check-package", "annotate"}
-    assert called <= {name.replace("_", "-") for name in COMMANDS}
+    assert called <= {path.rpartition(".")[2].replace("_", "-") for path in COMMANDS}
 
 
 def test_assets_land_where_the_catalogue_looks(project):

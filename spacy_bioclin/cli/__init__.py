@@ -18,25 +18,34 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,  # locals hold note text
 )
 
-# Each is a module of this folder with a function `main`. Heavy imports belong inside `main`.
+# One module with a function `main` for each command. Heavy imports belong inside `main`.
 COMMANDS = (
-    *("convert", "train", "sweep", "evaluate", "annotate", "package", "check_package"),
-    *(
-        "clean_text",
-        "learn_vocabulary",
-        "init_encoder",
-        "pretrain",
-        "distill",
-        "distill_ner",
-        "info",
-    ),
-    *("deid", "deid_key", "calibrate", "augment_phi"),
-    *("embed_kb", "align_encoder", "train_linker"),
-    "import_hf",
-    "fetch",
+    "data.convert",
+    "data.fetch",
+    "train.train",
+    "train.sweep",
+    "train.evaluate",
+    "train.distill_ner",
+    "deid.deid",
+    "deid.deid_key",
+    "deid.calibrate",
+    "deid.augment_phi",
+    "link.embed_kb",
+    "link.align_encoder",
+    "link.train_linker",
+    "pretrain.clean_text",
+    "pretrain.learn_vocabulary",
+    "pretrain.init_encoder",
+    "pretrain.pretrain",
+    "pretrain.distill",
+    "package.package",
+    "package.check_package",
+    "package.import_hf",
+    "run.annotate",
+    "run.info",
 )
-# Each is a module of this folder with several commands.
-GROUPS = ("kb", "encoders", "recipes")
+# One module with several commands for each group.
+GROUPS = ("link.kb", "data.encoders", "train.recipes")
 
 
 def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
@@ -53,18 +62,17 @@ def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for _name in COMMANDS:
-    _module = importlib.import_module(f".{_name}", __name__)
-    _command = app.command(
-        _name.replace("_", "-"), context_settings=getattr(_module, "CONTEXT", None)
-    )
+for _path in COMMANDS:
+    _module = importlib.import_module(f".{_path}", __name__)
+    _name = _path.rpartition(".")[2].replace("_", "-")
+    _command = app.command(_name, context_settings=getattr(_module, "CONTEXT", None))
     _command(without_traceback(_module.main))
-for _name in GROUPS:
-    _module = importlib.import_module(f".{_name}", __name__)
+for _path in GROUPS:
+    _module = importlib.import_module(f".{_path}", __name__)
     _group = typer.Typer(help=(_module.__doc__ or "").partition(": ")[2], no_args_is_help=True)
     for _main in _module.COMMANDS:
         _group.command(_main.__name__)(without_traceback(_main))
-    app.add_typer(_group, name=_name)
+    app.add_typer(_group, name=_path.rpartition(".")[2])
 
 
 if __name__ == "__main__":

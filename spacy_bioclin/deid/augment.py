@@ -11,11 +11,11 @@ from spacy.tokens import Doc
 
 from ..errors import BioclinError
 from ..types import GOLD_KEY
-from .dates import DateShift, shift_days
 from .policy import find_phi_type
 from .rewrite import rewrite
 from .secret import Secret
-from .surrogates import make_surrogate
+from .surrogates.by_label import make_surrogate
+from .surrogates.dates import DateShift, shift_days
 
 
 def make_copies(

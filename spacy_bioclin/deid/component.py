@@ -14,22 +14,22 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 
+from ..dates import LEAP_YEAR
 from ..errors import BioclinError
-from ..evaluation.leaks import FoldedText, fold
-from .allow_list import load_allow_list
+from ..text import FoldedText, fold_alnum
 from .calibration import Platt, calibration_group
-from .date_patterns import LEAP_YEAR
-from .dates import DateShift, shift_days
-from .known_patient import find_known
+from .detect.allow_list import load_allow_list
+from .detect.known_patient import find_known
+from .detect.repeats import find_repeats, values_to_hide
 from .labels import label_of, map_label
 from .merge import merge_spans
 from .operators import MASK, YEAR, NoteContext, Target, apply_operator
 from .policy import Policy, find_phi_type, make_policy, phi_type_of
-from .repeats import find_repeats, values_to_hide
 from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
 from .secret import Secret, read_key
 from .spans import NEURAL, PhiSpan
+from .surrogates.dates import DateShift, shift_days
 
 _WORD = re.compile(r"[^\W_]+")
 LANGS = ("es", "en")
@@ -209,7 +209,7 @@ class Deidentifier(Pipe):
     def _target(self, span: PhiSpan, text: str) -> Target:
         value = text[span.start : span.end]
         phi_type = find_phi_type(span.label, self.policy.scheme, value)
-        return Target(value, fold(value), span.label, phi_type)
+        return Target(value, fold_alnum(value), span.label, phi_type)
 
     def _keeps(self, span: PhiSpan) -> bool:
         """RETURNS (bool): The policy leaves such a span as it is."""
@@ -230,14 +230,14 @@ class Deidentifier(Pipe):
         """A note of no known patient is a patient of its own."""
         secret = dates = None
         if self.key is not None:
-            patient_id = patient.get("id") or f"note:{fold(text)}"
+            patient_id = patient.get("id") or f"note:{fold_alnum(text)}"
             secret = Secret(self.key, str(patient_id))
             years = (YEAR.search(text, span.start, span.end) for span in spans)
             year = next((int(found.group()) for found in years if found), LEAP_YEAR)
             dates = DateShift(shift_days(secret, self.policy.keep_weekdays), year)
         values = [text[span.start : span.end] for span in spans]
-        forbidden = {fold(word) for value in values for word in value.split()}
-        forbidden |= {fold(word) for value in values for word in _WORD.findall(value)}
+        forbidden = {fold_alnum(word) for value in values for word in value.split()}
+        forbidden |= {fold_alnum(word) for value in values for word in _WORD.findall(value)}
         return NoteContext(self.lang, secret, dates, frozenset(forbidden - {""}), {})
 
     def _write_spans(self, doc: Doc, spans: list[PhiSpan]) -> None:

@@ -14,12 +14,12 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from ..errors import BioclinError
-from .dates import DateShift, parse_date
 from .labels import SCHEMES, scheme_labels
-from .places import province_of
 from .policy import KEYED
 from .secret import Secret
-from .surrogates import make_surrogate
+from .surrogates.by_label import make_surrogate
+from .surrogates.dates import DateShift, parse_date
+from .surrogates.places import province_of
 
 _LABELS = "|".join(re.escape(label) for scheme in SCHEMES for label in scheme_labels(scheme))
 _HASH, _TOKEN = r"[0-9a-f]{16}", r"[A-Za-z0-9_-]{39,}=*"

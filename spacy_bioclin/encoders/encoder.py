@@ -15,7 +15,6 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from ..errors import BioclinError
 from . import loading
-from .levels import draw_anew, find_levels
 from .network import WindowedEncoder
 from .pieces import (
     Alignment,
@@ -26,8 +25,9 @@ from .pieces import (
     token_boundaries,
 )
 from .shim import TorchShim
-from .strategy import read_strategy
-from .tuning import check_strategy
+from .strategy.apply import check_strategy
+from .strategy.levels import draw_anew, find_levels
+from .strategy.settings import read_strategy
 from .windows import IntArray, Windows, concat_windows, cut_windows
 
 # No place where a text may be cut: one that fits a window needs none.

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedTokenizerFast
 
-from .memory import free_memory, is_out_of_memory
+from ..torch_bridge.memory import free_memory, is_out_of_memory
 from .windows import IntArray, Windows
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ..errors import BioclinError
-from .linear import plain_copy
+from .strategy.linear import plain_copy
 
 FORMATS = {
     "fp32": torch.float32,

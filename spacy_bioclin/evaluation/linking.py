@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import BioclinError
+from ..text import fold_spaces
 from .bootstrap import f1_interval
 from .spans import Counts
 
@@ -230,20 +231,16 @@ def split_seen(
         "unseen_concept", "seen_name" and "unseen_name". NIL mentions have no concept and stand
         under the names only.
     """
-    names = {_fold(name) for name in seen_names}
+    names = {fold_spaces(name) for name in seen_names}
     parts: dict[str, list[LinkedMention]] = {
         key: [] for key in ("seen_concept", "unseen_concept", "seen_name", "unseen_name")
     }
     for mention in mentions:
-        parts["seen_name" if _fold(mention.text) in names else "unseen_name"].append(mention)
+        parts["seen_name" if fold_spaces(mention.text) in names else "unseen_name"].append(mention)
         if mention.gold:
             is_seen = all(id in seen_ids for id in mention.gold)
             parts["seen_concept" if is_seen else "unseen_concept"].append(mention)
     return parts
-
-
-def _fold(name: str) -> str:
-    return " ".join(name.casefold().split())
 
 
 def covered(mentions: Iterable[LinkedMention], kb_ids: Collection[str]) -> list[LinkedMention]:

@@ -5,12 +5,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from ..pages import render_template
 from ..types import CharSpan
 from .confusion import ErrorExample, LayerDoc, worst_errors
 
-TEMPLATE = "report.html.jinja"
+TEMPLATE = Path(__file__).with_name("report.html.jinja")
 CONTEXT = 60  # characters on either side of an error
 LONGEST = 400  # characters of one piece of text; the middle of a longer one is left out
 N_KINDS = 20
@@ -65,15 +64,6 @@ def render_report(
         text and no document id.
     RETURNS (str): HTML; everything that is put into it is escaped.
     """
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = lambda value: f"{100 * value:.2f}"
-    environment.filters["visible"] = _visible
     errors = {
         layer: [
             (kind, count, [make_snippet(example) for example in examples] if with_text else [])
@@ -81,7 +71,9 @@ def render_report(
         ]
         for layer, docs in layers.items()
     }
-    return environment.get_template(TEMPLATE).render(
+    return render_template(
+        TEMPLATE,
+        filters={"visible": _visible},
         metrics=metrics,
         matrices={layer: make_matrix(metrics["layers"][layer]["confusion"]) for layer in layers},
         errors=errors,

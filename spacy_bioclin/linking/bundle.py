@@ -8,7 +8,7 @@ import srsly
 
 from ..errors import BioclinError
 from .candidates import CandidateGenerator
-from .kb import KnowledgeBase
+from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
 from .parts import TrainedModel, check_types, copy_files, describe_kb, open_kb, open_meanings
 from .ranking import Ranker

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .kb import KnowledgeBase
+from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
-from .ngrams import ranges
-from .normalize import core_key, name_key
+from .names.ngrams import ranges
+from .names.normalize import core_key, name_key
 
 IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.float32]

@@ -23,7 +23,7 @@ from .docs import (
     set_candidates,
     set_kb_ids,
 )
-from .kb import KnowledgeBase
+from .kb.knowledge_base import KnowledgeBase
 from .linker import Link, Linker, Mention
 
 DEFAULT_CONFIG = Config().from_str(

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .kb import KnowledgeBase
-from .ngrams import NgramIndex, build_arrays
-from .normalize import name_key, normalize
+from .kb.knowledge_base import KnowledgeBase
+from .names.ngrams import NgramIndex, build_arrays
+from .names.normalize import name_key, normalize
 
 N_FOLDS = 5
 # Added to the number of mentions of a text: what was seen once weighs less than what is seen often.

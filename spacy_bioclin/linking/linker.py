@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .build import is_type
 from .candidates import COLUMN, Candidate, CandidateGenerator, FloatArray, IntArray, Pool
-from .composites import split_composite
-from .normalize import name_key
+from .kb.build import is_type
+from .names.composites import split_composite
+from .names.normalize import name_key
 from .ranking import Ranker
 
 # Texts whose ranking is remembered: notes of one hospital repeat themselves.

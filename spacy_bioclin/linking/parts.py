@@ -11,9 +11,9 @@ from thinc.util import get_torch_default_device
 
 from ..encoders.names import NameEncoder
 from ..errors import BioclinError
-from .build import is_type
-from .dense import DenseIndex
-from .kb import KnowledgeBase
+from .dense.index import DenseIndex
+from .kb.build import is_type
+from .kb.knowledge_base import KnowledgeBase
 from .ranking import Ranker
 
 RANKER, LEARNED = "ranker.json", "learned.json"

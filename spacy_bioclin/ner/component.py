@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
 from ..errors import BioclinError
-from .distillation import mix_losses, read_lesson, tag_marginals
+from .distill.targets import mix_losses, read_lesson, tag_marginals
 from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, token_loss
 from .model import TagScores
 from .tags import MISSING, TagSet, encode_spans, make_tag_sets

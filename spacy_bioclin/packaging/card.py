@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import srsly
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from spacy.util import load_config
 
 from ..linking.bundle import STATE
+from ..pages import render_template
 
-TEMPLATE = "model_card.md.jinja"
+TEMPLATE = Path(__file__).with_name("model_card.md.jinja")
 NOT_STATED = "not stated"
 LINKER = "bioclin_linker"
 LANGUAGES = {"es": "Spanish", "en": "English"}
@@ -125,16 +125,9 @@ def render_card(
     linkers (Mapping): See `find_linkers`.
     RETURNS (str): Markdown. It holds labels and figures, no text of a note.
     """
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=False,  # Markdown, not HTML
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = lambda value: f"{100 * value:.2f}"
     config = load_config(pipeline / "config.cfg", interpolate=True)
-    return environment.get_template(TEMPLATE).render(
+    return render_template(
+        TEMPLATE,
         meta=meta,
         package=f"{meta['lang']}_{meta['name']}",
         language=LANGUAGES.get(meta["lang"], meta["lang"]),

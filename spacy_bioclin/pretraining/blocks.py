@@ -21,7 +21,7 @@ from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerFast
 
 from ..errors import BioclinError
-from .corpus import find_all_files, read_documents
+from .text.corpus import find_all_files, read_documents
 
 # Sentences that the tokenizer is given at once.
 CHUNK = 4096

@@ -27,9 +27,9 @@ from ..encoders.loading import max_window, quiet
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError
 from .blocks import NO_LOSS, MaskedBlocks, Masking, describe_vocabulary, prepare_blocks
-from .corpus import check_shares
 from .record import flop_per_piece, matrix_flops, measured, write_record
 from .settings import Settings
+from .text.corpus import check_shares
 from .warm_start import change_vocabulary, keep_lowest_layers
 
 # Blocks of held-out text per language that perplexity is measured on.

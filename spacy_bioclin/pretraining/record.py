@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..training.picture import draw_curves
+from ..pages import draw_curves
 
 
 def flop_per_piece(model: Any, length: int, mask_rate: float) -> float:

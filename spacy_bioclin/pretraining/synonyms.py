@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..encoders.names import NameEncoder, Progress
-from ..linking.kb import KnowledgeBase
-from ..linking.normalize import name_key
+from ..linking.kb.knowledge_base import KnowledgeBase
+from ..linking.names.normalize import name_key
 from .alignment import align
 from .record import write_json
 from .settings import AlignSettings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..deid.secret import Secret
 from ..errors import BioclinError
-from ..evaluation.leaks import find_leaks
+from ..text import find_leaks
 from .parts import Part, add_counts
 from .records import FILE, Columns, Form, Record, Row, TextFiles
 from .work import Counts, Done, UselessError

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BioclinError
-from .pool import map_parts
+from ..parallel import map_parts
 from .records import Form, Record, Unreadable
 from .work import Counts, Done, Work
 

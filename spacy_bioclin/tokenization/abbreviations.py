@@ -9,10 +9,11 @@ What is looked at around a bracket has at most MAX_LONG characters, so time is l
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
+
+from ..text import fold_by_char
 
 MIN_SHORT, MAX_SHORT, MAX_LONG = 2, 12, 200
 
@@ -32,8 +33,7 @@ _LINKS = frozenset(
 )
 _TIGHT_LINKS = frozenset(["de", "del", "el", "la", "las", "los", "of", "por", "the"])
 # One letter for another, so that offsets stay: "IFN-α" is "interferón alfa", "TKI" is "quinasa".
-_PLAIN = {code: unicodedata.normalize("NFD", chr(code))[0] for code in range(0xDF, 0x250)}
-_PLAIN |= {ord(char): plain for char, plain in zip("αβγδεκλμτωq", "abgdeklmtok", strict=True)}
+_SAME_SOUND = str.maketrans("αβγδεκλμτωq", "abgdeklmtok")
 
 
 class Abbreviation(NamedTuple):
@@ -171,11 +171,7 @@ def _letters(short: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    """Lower case without accents, of the same length."""
-    lower = text.lower()
-    if len(lower) != len(text):
-        lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    return lower.translate(_PLAIN)
+    return fold_by_char(text).translate(_SAME_SOUND)
 
 
 def _words(window: str, cut: bool = True) -> list[_Word]:

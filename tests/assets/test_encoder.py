@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_bioclin.cli.package import read_license
+from spacy_bioclin.cli.package.package import read_license
 from spacy_bioclin.encoders.loading import load_pretrained
 from spacy_bioclin.pretraining.blocks import (
     MaskedBlocks,

@@ -14,12 +14,12 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_bioclin.deid.component import Deidentifier
-from spacy_bioclin.deid.dates import parse_date
 from spacy_bioclin.deid.operators import decrypt_text
 from spacy_bioclin.deid.policy import make_policy
+from spacy_bioclin.deid.surrogates.dates import parse_date
 from spacy_bioclin.deid.vault import restore, seal_originals
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.evaluation.leaks import find_leaks
+from spacy_bioclin.text import find_leaks
 
 KEY = b"a key for the tests, no more than that"
 TOKENIZER = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}

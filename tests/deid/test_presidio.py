@@ -9,7 +9,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_bioclin.deid import phi_rules, presidio
+from spacy_bioclin.deid import presidio
+from spacy_bioclin.deid.detect import phi_rules
 from spacy_bioclin.deid.labels import load_types, scheme_labels
 from spacy_bioclin.deid.presidio import BioclinRecognizer, entity_of
 from spacy_bioclin.errors import BioclinError

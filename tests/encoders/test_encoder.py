@@ -16,7 +16,7 @@ from spacy_bioclin.encoders.pieces import (
     token_boundaries,
 )
 from spacy_bioclin.errors import BioclinError
-from tests.conftest import TEXTS, make_encoder, tiny_tokenizer
+from tests.util import TEXTS, make_encoder, tiny_tokenizer
 
 ARCHITECTURES = [
     ("bert", "wordpiece"),

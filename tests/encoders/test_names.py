@@ -7,7 +7,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from spacy_bioclin.encoders.names import GROUP, MAX_PIECES, NameEncoder, mean_vectors
 from spacy_bioclin.errors import BioclinError
-from tests.conftest import make_encoder
+from tests.util import make_encoder
 
 NAMES = ["neumonía", "type 2 diabetes mellitus", "dolor " * 40, "a", "", "Hospital General", "a"]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from spacy_bioclin.linking.build import build_kb
-from spacy_bioclin.linking.concepts import Alias, Concept
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Alias, Concept
 
 
 @pytest.fixture

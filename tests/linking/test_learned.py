@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_bioclin.linking.learned import LearnedMention, LearnedNames
-from spacy_bioclin.linking.normalize import name_key
+from spacy_bioclin.linking.names.normalize import name_key
 
 
 def find(learned, clinic, text, fold=None, n=5):

@@ -12,7 +12,7 @@ from transformers import BertConfig, BertModel
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.ner.tags import MISSING
-from tests.conftest import make_encoder
+from tests.util import make_encoder
 
 NOTES = [
     ("Paciente con neumonía tratado con amoxicilina.", [(13, 21, "PROBLEM"), (34, 45, "DRUG")]),

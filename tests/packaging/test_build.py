@@ -9,8 +9,8 @@ import spacy
 
 from spacy_bioclin.about import __version__
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.linking.build import build_kb
-from spacy_bioclin.linking.concepts import Concept
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.packaging.build import build_wheel, check_name, check_version, requirement
 from spacy_bioclin.packaging.card import Provenance
 

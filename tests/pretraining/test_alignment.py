@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.encoders.names import NameEncoder, mean_vectors
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.linking.build import build_kb
-from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
-from spacy_bioclin.linking.kb import KnowledgeBase
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 from spacy_bioclin.pretraining.alignment import (
     ALPHA,
     BASE,

@@ -16,7 +16,7 @@ from spacy_bioclin.pretraining.blocks import (
     prepare_blocks,
     split_by_share,
 )
-from spacy_bioclin.pretraining.corpus import read_documents
+from spacy_bioclin.pretraining.text.corpus import read_documents
 
 PLAIN = Masking(rate=0.2, whole_words=False, seed=0)
 # Pieces: 0 pad, 1 begin, 2 end, 3 mask; 4 to 9 begin a word, 10 to 15 go on with it.

@@ -5,7 +5,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.pretraining.compact import build_compact_encoder
-from tests.conftest import TEXTS
+from tests.util import TEXTS
 
 SHAPE = {"vocab_size": 400, "layers": 2, "width": 64}
 

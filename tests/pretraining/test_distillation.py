@@ -24,7 +24,7 @@ from spacy_bioclin.pretraining.distillation import (
 )
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
 from spacy_bioclin.pretraining.settings import Settings
-from tests.conftest import make_encoder
+from tests.util import make_encoder
 
 OBJECTIVE = Objective(text=5.0, scores=2.0, vectors=1.0, temperature=2.0)
 SETTINGS = Settings(

@@ -14,8 +14,8 @@ from spacy_bioclin.pretraining.blocks import NO_LOSS
 from spacy_bioclin.pretraining.compact import build_compact_encoder
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model, pretrain
 from spacy_bioclin.pretraining.settings import Settings
-from tests.conftest import make_encoder
 from tests.pretraining.conftest import SENTENCES
+from tests.util import make_encoder
 
 SETTINGS = Settings(
     steps=12,

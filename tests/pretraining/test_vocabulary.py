@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.pretraining.corpus import find_files, read_in_shares
+from spacy_bioclin.pretraining.text.corpus import find_files, read_in_shares
 from spacy_bioclin.pretraining.vocabulary import KINDS, learn_vocabulary, pieces_per_word
-from tests.conftest import TEXTS
+from tests.util import TEXTS
 
 SIZE = 420
 # Blanks of several kinds, composed and combining accents, characters never seen in TEXTS.

@@ -202,7 +202,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     script.write_text(
         textwrap.dedent(f"""
         import os, time
-        from spacy_bioclin.runner.pool import map_parts
+        from spacy_bioclin.parallel import map_parts
         def work(part):
             open({str(tmp_path)!r} + f"/{{os.getpid()}}.pid", "w").close()
             time.sleep(60)

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_bioclin.corpora.docbin import read_docs
-from spacy_bioclin.linking.kb import KnowledgeBase
+from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 
 
 def main(kb_path: Path, pipeline: Path, corpus: Path, out: Path) -> None:

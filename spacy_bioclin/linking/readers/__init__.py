@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...errors import BioclinError
-from ..concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport
 from .babelon import layout_of, read_babelon
 from .jsonl import read_jsonl
 from .lines import read_lines, suffix

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import read_lines
 from .values import clean, language_code
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ...errors import BioclinError
-from ..concepts import SkipReport
+from ..kb.concepts import SkipReport
 
 OPENERS: dict[str, Callable[[IO[bytes], str], object]] = {
     ".gz": gzip.open,

@@ -13,7 +13,7 @@ from pathlib import Path
 from lxml import etree
 
 from ...errors import BioclinError
-from ..concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import open_bytes, read_lines
 from .rows import read_rows
 

@@ -6,7 +6,7 @@ Format: https://github.com/dmis-lab/BioSyn (datasets, "dictionary")
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import read_lines
 from .values import clean
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from sys import intern
 
 from ...errors import BioclinError
-from ..concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport
 from .rows import read_rows
 
 FSN = "900000000000003001"

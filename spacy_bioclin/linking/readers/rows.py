@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...errors import BioclinError
-from ..concepts import SkipReport
+from ..kb.concepts import SkipReport
 from .lines import read_lines
 
 # So many wrong rows before the first right one mean that the file is another one.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import BioclinError
-from ..concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import OPENERS
 from .rows import read_rows
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from xml.sax import SAXException
 
 from ...errors import BioclinError
-from ..concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import open_bytes, suffix
 from .values import clean, compact_id, language_code
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import BioclinError
-from ..concepts import SkipReport
+from ..kb.concepts import SkipReport
 from . import FORMATS, detect_format
 from .rf2 import find_files
 from .rrf import LAYOUTS_OF_PREFIX, find_release

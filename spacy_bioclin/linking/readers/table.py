@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from ...errors import BioclinError
-from ..concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import read_lines
 from .values import clean, compact_id, language_code
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.readers.babelon import read_babelon
 
 BABELON = (

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.readers.jsonl import read_jsonl
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.readers.names import read_names
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.readers.obo import read_obo
 
 HEADER = "format-version: 1.2\ndefault-namespace: organs\n\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_bioclin.linking.concepts import SkipReport
+from spacy_bioclin.linking.kb.concepts import SkipReport
 from spacy_bioclin.linking.readers import detect_format, read_concepts
 
 pytestmark = pytest.mark.corpora

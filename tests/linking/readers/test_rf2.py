@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.linking.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.readers.rf2 import read_rf2
 
 FSN, SYNONYM, DEFINITION = "900000000000003001", "900000000000013009", "900000000000550004"

@@ -1,0 +1,56 @@
+"""`bioclin fetch`: a pretrained encoder of the catalogue into a folder. Uses the network."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def main(
+    name: Annotated[str, typer.Argument(help="Any name of `bioclin encoders list`")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Folder; else encoders/NAME")
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="Commit or branch on the hub; else the catalogue's")
+    ] = None,
+    accept_licence: Annotated[
+        bool, typer.Option("--accept-licence", help="For licences against commercial use")
+    ] = False,
+) -> None:
+    """Download a pretrained encoder, at a pinned revision, and keep the hash of every file. Run
+    again, it compares the files with their hashes."""
+    from rich.console import Console
+
+    from ...catalog.encoders import find_encoder
+    from ...encoders.hub.download import MANIFEST, fetch_encoder
+    from ...encoders.hub.inspection import inspect_encoder
+    from ...parallel import show_progress
+    from .encoders import print_inspection, warn
+
+    name, encoder = find_encoder(name)
+    folder = out or Path("encoders") / name
+    console = Console(stderr=True, highlight=False, markup=False)
+    warn(encoder.licence_warning)
+    # huggingface_hub shows bars of its own
+    bar = show_progress(console, "MB") if encoder.archive else nullcontext()
+    with bar as show:
+        manifest = fetch_encoder(
+            name,
+            encoder,
+            folder,
+            revision=revision,
+            accept_licence=accept_licence,
+            progress=show,
+        )
+    size = sum(file["bytes"] for file in manifest["files"].values())
+    revision = manifest["revision"] or "an archive"
+    console.print(
+        f"{len(manifest['files'])} files, {size / 1e6:,.1f} MB, of {manifest['source']} "
+        f"({revision}); hashes: {folder / MANIFEST}",
+        soft_wrap=True,
+    )
+    for file in manifest["added"]:
+        console.print(f"Written, because the source has none: {folder / file}", soft_wrap=True)
+    print_inspection(inspect_encoder(folder, name))

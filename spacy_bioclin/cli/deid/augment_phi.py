@@ -1,0 +1,35 @@
+"""`bioclin augment-phi`: more training notes, with other people in them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import BioclinError
+
+
+def main(
+    corpus: Annotated[Path, typer.Argument(help="Gold Docs to train on (.spacy)")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Gold Docs and their copies")],
+    lang: Annotated[str, typer.Option(help="Language of the notes: es or en")],
+    copies: Annotated[int, typer.Option(min=1, help="Of each note")] = 2,
+    layer: Annotated[str, typer.Option(help="Layer of the PHI")] = "phi",
+    scheme: Annotated[str, typer.Option(help="Its labels: meddocan, i2b2 or hipaa")] = "meddocan",
+) -> None:
+    """Copy notes with surrogates in the place of their PHI. Never augment dev or test."""
+    import spacy
+    from rich.console import Console
+
+    from ...corpora.docbin import read_docs, write_docs
+    from ...deid.augment import make_copies
+    from ...deid.labels import check_scheme
+
+    if output.exists():
+        raise BioclinError(f"{output}: exists already; give another name")
+    check_scheme(scheme)
+    tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
+    nlp = spacy.blank(lang, config={"nlp": {"tokenizer": tokenizer}})
+    docs = list(read_docs(corpus, nlp.vocab))
+    more = make_copies(docs, nlp.make_doc, copies=copies, spans_key=layer, lang=lang, scheme=scheme)
+    n_docs = write_docs([*docs, *more], output)
+    Console(highlight=False).print(f"{n_docs:,} notes written to {output}", markup=False)

@@ -1,0 +1,54 @@
+"""`bioclin calibrate`: confidences that mean what they say, and thresholds for a recall."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import BioclinError
+
+
+def main(
+    pipeline: Annotated[str, typer.Argument(help="Folder or package name of the pipeline")],
+    corpus: Annotated[Path, typer.Argument(help="Gold Docs that it was not trained on (.spacy)")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the new pipeline")],
+    target_recall: Annotated[
+        float | None,
+        typer.Option(
+            "--target-recall", help="Share of mentions of every label; without it, the best F1"
+        ),
+    ] = None,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+) -> None:
+    """Choose the thresholds of a de-identification pipeline on a dev corpus."""
+    from rich.console import Console
+
+    from ...corpora.docbin import read_docs
+    from ...deid.fit import add_deid, calibrate
+    from ..loading import load_pipeline
+
+    if output.exists():
+        raise BioclinError(f"{output}: exists already; give another name")
+    if target_recall is not None and not 0 < target_recall <= 1:
+        raise BioclinError(f"--target-recall {target_recall}: want a number above 0 and up to 1")
+    nlp = load_pipeline(pipeline, gpu_id=gpu_id)
+    add_deid(nlp)
+    docs = list(read_docs(corpus, nlp.vocab))
+    chosen = calibrate(nlp, docs, target_recall)
+    nlp.to_disk(output)
+    path = output / "deid_calibration_report.json"
+    path.write_text(json.dumps(chosen, indent=2) + "\n", "utf-8")
+    console = Console(highlight=False)
+    error = chosen["calibration_error"]
+    console.print(
+        f"Expected calibration error on {len(docs):,} notes: {error['before']:.4f} before, "
+        f"{error['after']:.4f} after."
+    )
+    for label, row in chosen["labels"].items():
+        console.print(
+            f"{label:40} threshold {row['threshold']:.4f}  recall {row['recall']:.4f} "
+            f"of {row['n_gold']:,}",
+            markup=False,
+        )
+    console.print(f"{output} written", markup=False)

@@ -1,0 +1,230 @@
+"""`bioclin deid`: notes in, notes that are safe to share out."""
+
+import hmac
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from ...errors import BioclinError
+from ...parallel import show_progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from spacy.language import Language
+
+    from ...deid.policy import Policy
+    from ...runner.records import Form
+    from ...runner.work import Counts
+
+WITHOUT_PIPELINE = (
+    "warning: without --pipeline only rules search: numbers, dates, contacts, addresses, and names "
+    "beside a title or a label. Other names are NOT found: read some of the output first"
+)
+
+
+def main(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help=".txt, folder of them, .jsonl, .csv, .tsv, .parquet"),
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The same form as IN")],
+    lang: Annotated[str, typer.Option(help="Language of the notes: es or en")],
+    policy: Annotated[
+        Path | None, typer.Option(help="YAML: what to do with which PHI; without it, mask all")
+    ] = None,
+    pipeline: Annotated[
+        str | None, typer.Option(help="Folder or package name of a pipeline that finds PHI")
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="Secret key (bioclin deid-key); else BIOCLIN_DEID_KEY")
+    ] = None,
+    text_column: Annotated[str, typer.Option(help="Column with the note")] = "text",
+    id_column: Annotated[str | None, typer.Option(help="Column with the record's id")] = None,
+    patient_column: Annotated[
+        str | None, typer.Option(help="Column with the patient's id; else each note has its own")
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT=COLUMN",
+            help="Name, birth_date, identifier, phone, email or address of the patient; dropped",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out; may be repeated")
+    ] = None,
+    rename: Annotated[
+        bool, typer.Option("--rename", help="Names of files, ids and patients become keyed hashes")
+    ] = False,
+    processes: Annotated[int, typer.Option(min=1, help="Each loads the pipeline")] = 1,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that ended")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT")] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Skip and count records that cannot be read")
+    ] = False,
+) -> None:
+    """Take PHI out of notes. OUT.audit.json beside OUT counts what was found, and holds no PHI."""
+    from rich.console import Console
+
+    from ...deid.secret import read_key
+    from ...runner.deid import DeidJob, make_columns
+    from ...runner.forms import open_form
+    from ...runner.parts import make_output
+    from ...runner.paths import check_inputs, check_output
+    from ...runner.work import Work
+
+    check_inputs(out, [path for path in (source, policy, key_file) if path is not None])
+    audit = out.with_name(f"{out.name}.audit.json")
+    check_output(source, out, audit, overwrite=overwrite, resume=resume)
+    columns = make_columns(text_column, id_column, patient_column, known or (), drop or ())
+    form = open_form(source, columns)
+    setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), read_key(key_file), gpu_id)
+    setup.check(rename=rename)
+    job = DeidJob.for_form(form, setup.load, setup.key, out=out, rename=rename)
+    work = Work(
+        out,
+        {"input": form.fingerprint(), **setup.fingerprints(), "columns": job.describe()},
+        resume=resume,
+        overwrite=overwrite,
+    )
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    show_warnings(setup, form, console)
+    with show_progress(console, "records") as on_progress:
+        counts = make_output(
+            form,
+            work,
+            job.start,
+            audit,
+            lambda counts: {**job.make_audit(counts), **setup.describe()},
+            processes=processes,
+            skip_bad=skip_bad,
+            on_progress=on_progress,
+        )
+    show_counts(counts, form, out, audit, console)
+
+
+class Setup(NamedTuple):
+    """What makes the pipeline; each process makes its own.
+
+    policy (Policy | None): Instead of the pipeline's.
+    key (bytes | None): Instead of that of the environment.
+    """
+
+    lang: str
+    pipeline: str | None
+    policy: "Policy | None"
+    key: bytes | None
+    gpu_id: int
+
+    def check(self, *, rename: bool) -> None:
+        """RAISES (BioclinError): The language is unknown, or a key is needed and there is none."""
+        from ...deid.component import LANGS
+
+        if self.lang not in LANGS:
+            raise BioclinError(f"--lang {self.lang}: want one of {', '.join(LANGS)}")
+        needed = rename or (self.policy is not None and self.policy.needs_key)
+        if self.key is None and needed:
+            what = "--rename" if rename else "the policy (hash, encrypt or surrogate)"
+            raise BioclinError(
+                f"{what} needs a secret key: make one with bioclin deid-key FILE and give "
+                "--key-file FILE, or set BIOCLIN_DEID_KEY"
+            )
+
+    def load(self) -> "Language":
+        """RETURNS (Language): A trained pipeline, or rules alone.
+        RAISES (BioclinError): There is no such pipeline, or it is for another language."""
+        import spacy
+
+        from ..loading import load_pipeline
+
+        if self.pipeline is None:
+            tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
+            nlp = spacy.blank(self.lang, config={"nlp": {"tokenizer": tokenizer}})
+            nlp.max_length = 2**31  # spaCy's limit is for its parser
+        else:
+            nlp = load_pipeline(self.pipeline, gpu_id=self.gpu_id)
+        if nlp.lang != self.lang:
+            raise BioclinError(f"--lang {self.lang}: {self.pipeline} is for {nlp.lang}")
+        names = {factory: name for name, factory in nlp.pipe_factories.items()}
+        if "bioclin_phi_rules" not in names:
+            nlp.add_pipe("bioclin_phi_rules", before=names.get("bioclin_deid"))
+        name = names.get("bioclin_deid", "bioclin_deid")
+        component: Any = nlp.get_pipe(name) if name in nlp.pipe_names else nlp.add_pipe(name)
+        if self.policy is not None:
+            component.policy = self.policy
+        if self.key is not None:
+            component.key = self.key
+        return nlp
+
+    def fingerprints(self) -> dict[str, str]:
+        """RETURNS (dict[str, str]): Change when what they are named after does. That of the key
+        tells one key from another, and says nothing else of it."""
+        import spacy
+
+        from ...deid.component import VERSIONS
+        from ...runner.records import fingerprint_files
+
+        folder = Path(self.pipeline or "")
+        if self.pipeline is not None and spacy.util.is_package(self.pipeline):
+            folder = spacy.util.get_package_path(self.pipeline)
+        paths = [] if self.pipeline is None else sorted(folder.rglob("*"))
+        files = fingerprint_files(path for path in paths if path.is_file())
+        key = b"" if self.key is None else hmac.digest(self.key, b"fingerprint", "sha256")
+        return {
+            "language": self.lang,
+            "pipeline": files,
+            "policy": self.policy.hash if self.policy else "",
+            "key": key.hex()[:16],
+            "versions": json.dumps({**VERSIONS, "spacy": spacy.__version__}, sort_keys=True),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """RETURNS (dict): For the audit."""
+        found = self.fingerprints()
+        name = None if self.pipeline is None else Path(self.pipeline).name
+        return {
+            "language": self.lang,
+            "pipeline": {"name": name, "fingerprint": found["pipeline"]},
+            "policy": found["policy"] or "of the pipeline",
+            "versions": json.loads(found["versions"]),
+        }
+
+
+def read_policy(path: Path | None, lang: str, pipeline: str | None) -> "Policy | None":
+    """RETURNS (Policy | None): None leaves that of the pipeline; rules alone mask everything."""
+    from ...deid.policy import load_policy, make_policy
+
+    if path is not None:
+        return load_policy(path, lang=lang)
+    return make_policy(None, lang=lang, source="--policy") if pipeline is None else None
+
+
+def show_warnings(setup: Setup, form: "Form", console: "Console") -> None:
+    """Say what will not be found, and which columns are not looked at."""
+    if setup.pipeline is None:
+        console.print(WITHOUT_PIPELINE, style="yellow", markup=False)
+    if form.header is not None:
+        out = {form.columns.text, *form.columns.drop}
+        beside = ", ".join(name for name in form.header if name not in out)
+        if beside:
+            console.print(f"unchanged (--drop leaves one out): {beside}", markup=False)
+
+
+def show_counts(counts: "Counts", form: "Form", out: Path, audit: Path, console: "Console") -> None:
+    """Say what was done."""
+    notes = counts.get("notes", {})
+    lines = [
+        f"{counts['written']:,} records written to {out} ({counts['empty']:,} empty); "
+        f"{notes.get('n_spans', 0):,} PHI spans, counted in {audit}"
+    ]
+    if counts["skipped"]:
+        lines.append(f"skipped: {counts['skipped']:,} that cannot be read; the audit says which")
+    if notes.get("other_language"):
+        lines.append(f"warning: {notes['other_language']:,} notes seem to be in another language")
+    if form.left_out:
+        lines.append(f"left out: {form.left_out:,} files that are not .txt")
+    for line in lines:
+        console.print(line, markup=False)

@@ -1,0 +1,35 @@
+"""`bioclin embed-kb`: the vectors of a knowledge base's names, for candidates by meaning."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...parallel import show_progress
+
+
+def main(
+    kb: Annotated[Path, typer.Argument(help="Folder of `bioclin kb build`.")],
+    encoder: Annotated[
+        str, typer.Option(help="Folder of `bioclin align-encoder` or SapBERT, or a hub name.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the vectors.")],
+    pooling: Annotated[
+        str, typer.Option(help="mean (align-encoder), or cls (SapBERT's own weights).")
+    ] = "mean",
+    precision: Annotated[str, typer.Option(help="auto, bf16, fp16, int8 or fp32.")] = "auto",
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU.")] = -1,
+) -> None:
+    """Encode the names of KB. A run that was killed goes on where it was."""
+    from rich.console import Console
+
+    from ...encoders.names import NameEncoder
+    from ...linking.dense.embed import embed_names
+    from ...linking.kb.knowledge_base import KnowledgeBase
+
+    opened = KnowledgeBase.open(kb)
+    device = "cpu" if gpu_id < 0 else f"cuda:{gpu_id}"
+    names = NameEncoder(encoder, pooling=pooling, precision=precision, device=device)
+    with show_progress(Console(stderr=True, highlight=False), "names") as progress:
+        index = embed_names(opened, names, out, progress=progress)
+    typer.echo(f"{out}: {len(index):,} vectors for {len(opened.names):,} names")

@@ -1,0 +1,72 @@
+"""`bioclin train-linker`: learn names and ranking from linked mentions."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import BioclinError
+
+
+def main(
+    kb: Annotated[Path, typer.Argument(help="Knowledge base of `bioclin kb build`")],
+    train: Annotated[Path, typer.Argument(help="Gold Docs with ids of its concepts (.spacy)")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model")],
+    dev: Annotated[
+        Path | None, typer.Option(help="Gold Docs to measure it on, before and after")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of the notes")] = "es",
+    spans_key: Annotated[
+        str | None, typer.Option(help="Key of doc.spans; without it, doc.ents")
+    ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Only spans of this label; may be given again")
+    ] = None,
+    meanings: Annotated[Path | None, typer.Option(help="Folder of `bioclin embed-kb`")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Encoder that it was made with")] = None,
+    seed: Annotated[int, typer.Option(help="Of the ranker's weights and the order")] = 0,
+) -> None:
+    """Train the ranker of bioclin_linker; set `model` of the component to OUTPUT.
+
+    The model holds the texts of the mentions of TRAIN, with how often each meant what."""
+    import spacy
+    from rich.console import Console
+
+    from ...corpora.docbin import read_docs
+    from ...evaluation.linking import score_linking
+    from ...linking.train.fit import FitSettings
+    from ...linking.train.fit_docs import Layer, gather_mentions, link_gold, train_linker
+
+    if output.exists():
+        raise BioclinError(f"{output}: exists already; give another name")
+    if (meanings is None) != (encoder is None):
+        raise BioclinError("--meanings and --encoder: give both or none")
+    nlp = spacy.blank(lang)
+    config = {
+        "kb": str(kb),
+        "meanings": meanings and str(meanings),
+        "encoder": encoder,
+    }
+    linker = nlp.add_pipe("bioclin_linker", config=config).linker  # type: ignore[attr-defined]
+    layer = Layer(spans_key, label)
+    mentions = gather_mentions(read_docs(train, nlp.vocab), linker, layer)
+    dev_docs = list(read_docs(dev, nlp.vocab)) if dev else []
+    before = score_linking(link_gold(dev_docs, linker, layer)) if dev else None
+    model, report = train_linker(linker, mentions, FitSettings(seed=seed))
+    console = Console(highlight=False)
+    console.print(
+        f"{report['mentions']:,} mentions, {report['different']:,} different; the concept of "
+        f"{report['found']:,} is among the candidates; {report['unknown_ids']:,} have ids that the "
+        "knowledge base has not"
+    )
+    if before is not None:
+        after = score_linking(link_gold(dev_docs, linker, layer))
+        report["dev"] = {"before": before.as_dict(), "after": after.as_dict()}
+        console.print(
+            f"{after.n:,} dev mentions: accuracy {before.accuracy:.3f} before, "
+            f"{after.accuracy:.3f} after; recall@25 {after.recall[25]:.3f}"
+        )
+    model.write(output)
+    (output / "report.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    console.print(f"{output} written", markup=False)

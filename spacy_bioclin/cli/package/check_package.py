@@ -1,0 +1,41 @@
+"""`bioclin check-package`: does a wheel work where it is installed?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import BioclinError
+
+
+def main(
+    wheel: Annotated[Path, typer.Argument(help="The wheel")],
+    against: Annotated[
+        Path | None, typer.Option(help="Folder of a pipeline that has to give the same")
+    ] = None,
+    env: Annotated[Path | None, typer.Option(help="Keep the environment in this folder")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for one check")] = 120.0,
+) -> None:
+    """Install a wheel in a new environment without network, load it there, and see that it gives
+    the same one by one, in batches, in two processes, and after every way of storing it."""
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+
+    from ...packaging.check import check_wheel
+
+    console, results = Console(), []
+    with Console(stderr=True).status("checking …") as status:
+        for check in check_wheel(wheel, against=against, env=env, timeout=timeout):
+            results.append(check)
+            status.update(f"{check.name}: done, next …")
+    table = Table(box=SIMPLE, pad_edge=False)
+    for head in ("Check", "Result", "Seconds", "Note"):
+        table.add_column(head, justify="right" if head == "Seconds" else "left")
+    for check in results:
+        result = "[green]passed[/]" if check.passed else "[red]failed[/]"
+        table.add_row(check.name, result, f"{check.seconds:.1f}", check.note)
+    console.print(table)
+    failed = [check for check in results if not check.passed]
+    if failed:
+        raise BioclinError(f"{wheel}: the check {failed[0].name!r} failed: {failed[0].note}")

@@ -1,0 +1,69 @@
+"""`bioclin clean-text`: raw text into a corpus for language-model pretraining."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...errors import BioclinError
+from ...parallel import show_progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def main(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="IN...", help=".txt, .txt.xz, .gz, .bz2 with a document a line"),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the corpus")],
+    lang: Annotated[list[str], typer.Option(help="A language to keep: es, en; may be repeated")],
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="Files or folders of a test split to keep out; may be repeated"),
+    ] = None,
+    held_out: Annotated[float, typer.Option(help="Share of the documents to hold out")] = 0.01,
+    workers: Annotated[int, typer.Option(help="Processes")] = os.cpu_count() or 1,
+) -> None:
+    """Split raw text into sentences, drop noise, repeats, other languages and test splits."""
+    from rich.console import Console
+
+    try:
+        from ...pretraining.text.cleaning import clean_texts
+    except ModuleNotFoundError as error:
+        raise BioclinError(
+            f"clean-text needs {error.name}: pip install 'spacy-bioclin[pretrain]'"
+        ) from None
+
+    console = Console(stderr=True, highlight=False)
+    with show_progress(console, "documents") as show:
+        try:
+            report = clean_texts(
+                paths,
+                out,
+                langs=tuple(dict.fromkeys(lang)),
+                held_out=held_out,
+                against=against or (),
+                workers=workers,
+                on_progress=show,
+            )
+        except OSError as error:
+            raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
+    console.print(_to_table(report))
+
+
+def _to_table(report: dict[str, Any]) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table("", "documents", "sentences", "words", box=SIMPLE_HEAD)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    rows = {"read": report["read"]}
+    rows |= {f"kept: {name}.txt": counts for name, counts in report["kept"].items()}
+    rows |= {f"dropped: {reason}": counts for reason, counts in report["dropped"].items()}
+    for name, counts in rows.items():
+        table.add_row(name, *(f"{counts[unit]:,}" for unit in ("documents", "sentences", "words")))
+    return table

@@ -1,0 +1,151 @@
+"""`bioclin distill-ner`: a small pipeline learns from a large one."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...errors import BioclinError
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from thinc.api import Config
+
+    from ...ner.distill.teacher import Teacher
+
+CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
+READER = "spacy-bioclin.Corpus.v1"
+
+
+def main(
+    context: typer.Context,
+    teacher: Annotated[str, typer.Argument(help="Folder or package name of the teacher")],
+    config: Annotated[Path, typer.Argument(help="Config of the student, as for bioclin train")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipelines")],
+    texts: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--texts",
+            help="Text for the teacher to annotate: .txt or .xz (one document a line) or .spacy; "
+            "can be given again",
+        ),
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option("--temperature", help="Divides the scores of teacher and student")
+    ] = 1.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last evaluation of a stopped run")
+    ] = False,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+) -> None:
+    """Train the pipeline of CONFIG on its training notes and on TEXTS, as TEACHER annotates them.
+    Settings are overridden as in `bioclin train`: --paths.train corpus/train.spacy
+    --components.ner.teacher_weight 0.7."""
+    from spacy.cli._util import show_validation_error
+    from spacy.training.initialize import init_nlp
+
+    from ...ner.distill.teacher import Teacher, check_student, write_corpus
+    from ...training.loop import LAST, train
+    from ..loading import load_pipeline
+
+    for path in (config, *(texts or ())):
+        if not path.exists():
+            raise BioclinError(f"{path}: no such file")
+    settings = read_settings(config, context.args)
+    source = settings.interpolate()["corpora"]["train"]["path"]
+    if not source and not texts:
+        raise BioclinError("nothing to learn from: give --paths.train, --texts, or both")
+    if not resume and (output / LAST).exists():
+        typer.echo(
+            f"{output} holds a pipeline of an earlier run, which this one replaces", err=True
+        )
+    loaded = Teacher(load_pipeline(teacher, gpu_id=gpu_id), temperature=temperature)
+    follow_teacher(settings, loaded, config)
+    corpus = output / "corpus"
+    write_corpus(loaded, Path(source) if source else None, texts or [], corpus, _watch)
+    del loaded  # its memory is the student's now
+    settings["corpora"]["train"]["path"] = str(corpus)
+    with show_validation_error(config):
+        nlp = init_nlp(settings, use_gpu=gpu_id)
+    check_student(nlp, corpus)
+    train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
+    typer.echo(f"The pipeline is in {output / LAST}")
+
+
+def read_settings(config: Path, arguments: list[str]) -> "Config":
+    """Load the student's config.
+
+    arguments (list[str]): Overrides as on the command line of `spacy train`.
+    RAISES (BioclinError): Its training corpus cannot be put in place of another.
+    """
+    from spacy.cli._util import parse_config_overrides, show_validation_error
+    from spacy.util import load_config
+
+    overrides = parse_config_overrides(arguments)
+    with show_validation_error(config):
+        settings = load_config(config, overrides=overrides, interpolate=False)
+        reader = settings.interpolate().get("corpora", {}).get("train", {})
+    if reader.get("@readers") != READER or "path" not in reader:
+        raise BioclinError(f"{config}: [corpora.train] has to be a {READER} with a path")
+    return settings
+
+
+def follow_teacher(settings: "Config", teacher: "Teacher", config: Path) -> None:
+    """Give the student's heads the labels of the teacher's.
+
+    settings (Config): Of the student, changed in place.
+    config (Path): Where they are from, for errors.
+    RAISES (BioclinError): No head has a teacher, or one has other tags than its teacher.
+    """
+    matched = False
+    for name, component in settings.interpolate()["components"].items():
+        if component.get("factory") != "bioclin_ner":
+            continue
+        head = teacher.heads.get(component.get("spans_key") or "ents")
+        if head is None:
+            continue
+        matched = True
+        for key in ("scheme", "nested"):
+            own = component.get(key, {"scheme": "BILUO", "nested": False}[key])
+            if own != head.cfg[key]:
+                raise BioclinError(
+                    f"[components.{name}] has {key} = {own!r}, its teacher {head.cfg[key]!r}: set "
+                    "it as the teacher has it"
+                )
+        initialize = settings.setdefault("initialize", {}).setdefault("components", {})
+        initialize.setdefault(name, {})["labels"] = list(head.labels)
+    if not matched:
+        raise BioclinError(
+            f"{config}: no bioclin_ner writes a layer of the teacher ({', '.join(teacher.heads)}): "
+            "set spans_key as the teacher has it"
+        )
+
+
+def _watch(name: str, n_docs: int, docs: "Iterator[Doc]") -> "Iterator[Doc]":
+    """YIELDS (Doc): The Docs, while a bar shows rate and time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("teacher reads {task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} documents/s, left"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True, highlight=False)
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task(name, total=n_docs, rate="?")
+        for doc in docs:
+            yield doc
+            speed = progress.tasks[bar].speed
+            progress.update(bar, advance=1, rate=f"{speed:,.1f}" if speed else "?")
+    console.print(f"{n_docs:,} documents of {name} annotated", markup=False)

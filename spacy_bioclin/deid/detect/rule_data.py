@@ -1,0 +1,157 @@
+"""From the lines of rules_*.yml to compiled rules; rules_common.yml says what the fields mean."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import phonenumbers
+import srsly
+
+from ...errors import BioclinError
+from .checks import CHECKS, Check
+
+LANGS = ("es", "en")
+
+# Most labels share their separator, and many words their rule.
+_compile = cache(re.compile)
+
+_MACRO = re.compile(r"(?<!\?P)<(\w+)>")
+# A letter or a choice of letters that a label begins with.
+_LABEL_ITEM = re.compile(r"(?:(?P<letter>[a-z])|\[(?P<letters>[a-z]+)\])(?P<optional>\??)(?![*{+])")
+
+
+class Rule(NamedTuple):
+    """One rule, compiled.
+
+    case (bool): The pattern sees upper case.
+    label, separator (re.Pattern | None): What stands before a value.
+    behind (re.Pattern | None): A value right before a label.
+    more (re.Pattern | None): Between a value and another of the same label.
+    """
+
+    kind: str
+    phi_type: str
+    pattern: re.Pattern[str]
+    case: bool
+    confidence: float
+    check: Check | None
+    passed: float
+    failed: float
+    context: frozenset[str]
+    before: re.Pattern[str] | None
+    after: re.Pattern[str] | None
+    with_context: float
+    label: re.Pattern[str] | None
+    separator: re.Pattern[str] | None
+    behind: re.Pattern[str] | None
+    more: re.Pattern[str] | None
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = srsly.read_yaml(Path(__file__).with_name(f"rules_{name}.yml"))
+    return content
+
+
+def read_entries(*langs: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+    """Read the rules of some languages after those of every language.
+
+    langs (str): Of LANGS.
+    YIELDS (tuple[dict, dict]): A rule as it is written, and its macros.
+    """
+    common: dict[str, str] = {}
+    for name in ("common", *dict.fromkeys(langs)):
+        content = _read(name)
+        macros = common | content["macros"]
+        common = common or macros
+        for entry in content["rules"]:
+            yield entry, macros
+
+
+def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None = None) -> Rule:
+    """Compile a rule.
+
+    entry (dict[str, Any]): As it is written.
+    macros (dict[str, str]): What <name> stands for.
+    label (str | None): Pattern of a label.
+    """
+
+    def compiled(key: str, suffix: str = "") -> re.Pattern[str] | None:
+        return _compile(_expand(entry[key], macros) + suffix) if key in entry else None
+
+    source = _expand(entry["pattern"], macros)
+    pattern = _compile(source)
+    confidence = entry["confidence"]
+    check = CHECKS[entry["check"]] if "check" in entry else None
+    if "phone" in entry:
+        check = _make_phone_check(tuple(entry["phone"]))
+    separator = _expand(entry.get("separator", "<separator>"), macros) if label else ""
+    behind = None
+    if label is not None and "behind" in entry:
+        value = source if "v" in pattern.groupindex else f"(?P<v>{source})"
+        behind = _compile(rf"(?<![0-9a-z])(?<![a-z]-){value}{_expand(entry['behind'], macros)}\Z")
+    return Rule(
+        kind=entry["kind"],
+        phi_type=entry["type"],
+        pattern=pattern,
+        case=bool(entry.get("case")),
+        confidence=confidence,
+        check=check,
+        passed=entry.get("passed", confidence),
+        failed=entry.get("failed", confidence),
+        context=frozenset(entry.get("context", "").split()),
+        before=compiled("before", r"\Z"),
+        after=compiled("after"),
+        with_context=entry.get("with_context", 0.0),
+        label=None if label is None else _compile(label),
+        separator=None if label is None else _compile(separator),
+        behind=behind,
+        more=compiled("more"),
+    )
+
+
+def make_label_rules(entry: dict[str, Any], macros: dict[str, str]) -> Iterator[tuple[str, Rule]]:
+    """YIELDS (tuple[str, Rule]): First word of some labels, and the rule for these."""
+    groups: dict[str, list[str]] = {}
+    dotted = ["[.] ?".join(acronym) + "[.]?" for acronym in entry.get("acronyms", ())]
+    for label in [*entry["labels"], *entry.get("acronyms", ()), *dotted]:
+        for word in _first_words(label, entry["kind"]):
+            groups.setdefault(word, []).append(_expand(label, macros))
+    for word, labels in groups.items():
+        labels.sort(key=len, reverse=True)
+        yield word, make_rule(entry, macros, rf"(?:{'|'.join(labels)})(?![a-z])")
+
+
+def _first_words(label: str, kind: str) -> set[str]:
+    """RETURNS (set[str]): "medic[oa]s?[.]?" -> medico, medica, medicos, medicas."""
+    words, at = {""}, 0
+    while item := _LABEL_ITEM.match(label, at):
+        letters = item["letters"] or item["letter"]
+        longer = {word + letter for word in words for letter in letters}
+        words, at = (words | longer if item["optional"] else longer), item.end()
+    if "" in words or re.match(r"\(\?:[a-z]", label[at:]):
+        raise BioclinError(
+            f"{kind}: label {label!r} does not begin with a whole word; write one label for each"
+        )
+    return words
+
+
+def _expand(pattern: str, macros: dict[str, str]) -> str:
+    """RETURNS (str): The pattern with every <name> replaced by its macro."""
+    return _MACRO.sub(lambda m: f"(?:{_expand(macros[m[1]], macros)})", pattern)
+
+
+def _make_phone_check(regions: tuple[str, ...]) -> Check:
+    def is_phone(number: str) -> bool:
+        for region in regions:
+            try:
+                parsed = phonenumbers.parse(number, region)
+            except phonenumbers.NumberParseException:
+                continue
+            if phonenumbers.is_valid_number(parsed):
+                return True
+        return False
+
+    return is_phone

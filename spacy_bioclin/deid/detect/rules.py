@@ -1,0 +1,299 @@
+"""Structured PHI by rules that are data: rules_common.yml, rules_es.yml and rules_en.yml.
+
+A text is read three times: by words (labels such as "NHC", titles, street types), by tokens that
+hold a digit, and by marks such as "@". What stands there says which rules may begin at that place,
+and only these are tried. Every quantifier has a bound, so that any input takes linear time.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from ...errors import BioclinError
+from ..spans import PhiSpan
+from .checks import Check
+from .rule_data import LANGS, Rule, make_label_rules, make_rule, read_entries
+
+# Characters before a match, on its line or the line above, where context words count.
+CONTEXT_WINDOW = 80
+# The longest token (letters and digits) that rules look at, and the longest word before it.
+MAX_TOKEN, MAX_PREFIX = 40, 12
+# Value before its label: "4960926 (NHC)"; where a value's line break is looked for.
+BEHIND_WINDOW, BREAK_WINDOW = 40, 30
+# Different values in one text that checks look at; a phone number takes 0.1 ms.
+MAX_CHECKS = 1000
+# "Tel. 961622403 / 961622404 / ..."
+MAX_VALUES = 4
+
+_WORD = re.compile("[a-z]+")
+_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
+# What stands before the T. of C.U.I.T., the F of 54F321, the dl of mg/dl.
+_INSIDE = re.compile(r"(?:[a-z][.]|.?[0-9]|[gl]/)\Z", re.DOTALL)
+_DIGITS = re.compile("[0-9][0-9a-z]*")
+_PREFIX = re.compile(r"(?<![0-9a-z])[a-z]{1,4}(?:[ ./-]{1,2}| [/-] )\Z")
+_SHAPE = {ord(char): "a" for char in "abcdefghijklmnopqrstuvwxyz"} | {
+    ord(char): "9" for char in "0123456789"
+}
+
+
+class View(NamedTuple):
+    """A text as rules see it.
+
+    plain (str): Of the same length: letters without accents, one kind of blank, hyphen and digit.
+    folded (str): The same in lower case.
+    joined (str): And with single line breaks as blanks.
+    checked (dict[tuple[Check, str], bool]): What checks said, by value.
+    """
+
+    plain: str
+    folded: str
+    joined: str
+    checked: dict[tuple[Check, str], bool]
+
+
+class Match(NamedTuple):
+    start: int
+    end: int
+    confidence: float
+    rule: Rule
+
+
+def _make_plain_table() -> dict[int, str]:
+    table = {}
+    for code in range(0x80, 0x250):
+        base = unicodedata.normalize("NFD", chr(code))[0]
+        if base.isascii() and base.isalpha():
+            table[code] = base
+    blanks = (0x09, 0x0B, 0x0C, 0x0D, 0xA0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x3000)
+    table |= dict.fromkeys((*blanks, 0xFEFF), " ")
+    table |= dict.fromkeys((0xAD, *range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58, 0xFF0D), "-")
+    table |= {0xFF01 + i: chr(0x21 + i) for i in range(94)}
+    table |= dict(zip(map(ord, "°’‘´`“”«»⁄∕•·"), "º''''\"\"\"\"//**", strict=True))
+    return table
+
+
+_PLAIN = _make_plain_table()
+
+
+def make_view(text: str) -> View:
+    """RETURNS (View): Of the same length as the text."""
+    plain = text.translate(_PLAIN)
+    folded = plain.lower()
+    if len(folded) != len(plain):  # a letter that becomes two in lower case
+        folded = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
+    return View(plain, folded, _BREAK.sub(" ", folded), {})
+
+
+def _compose(text: str) -> tuple[str, list[int]]:
+    """RETURNS (tuple[str, list[int]]): The text with letters and their accents in one (NFC), and
+    where each of its characters, and its end, was."""
+    pieces: list[str] = []
+    starts: list[int] = []
+    for cluster in re.finditer(r".[\u0300-\u036f]{0,8}", text, re.DOTALL):
+        piece = unicodedata.normalize("NFC", cluster[0])
+        pieces.append(piece)
+        starts += [cluster.start()] * len(piece)
+    return "".join(pieces), [*starts, len(text)]
+
+
+class RuleSet:
+    """Rules of one or more languages, by where they begin."""
+
+    def __init__(self) -> None:
+        self.by_word: dict[str, list[Rule]] = {}
+        self.by_shape: list[tuple[re.Pattern[str], Rule]] = []
+        self.by_mark: list[tuple[re.Pattern[str], str, Rule]] = []
+        self.kinds: dict[str, str] = {}
+        self._rules_at = lru_cache(maxsize=4096)(self._find_rules)
+
+    def add(self, entry: dict[str, Any], macros: dict[str, str]) -> None:
+        """Compile a rule.
+
+        entry (dict[str, Any]): See rules_common.yml.
+        macros (dict[str, str]): What <name> stands for.
+        RAISES (BioclinError): A label does not begin with a whole word.
+        """
+        self.kinds[entry["kind"]] = entry["type"]
+        if "first" in entry:
+            self.by_shape.append((re.compile(entry["first"]), make_rule(entry, macros)))
+        elif "mark" in entry:
+            rule = make_rule(entry, macros)
+            self.by_mark.append((re.compile(entry["mark"]), entry.get("back", ""), rule))
+        elif "labels" in entry:
+            for word, rule in make_label_rules(entry, macros):
+                self.by_word.setdefault(word, []).append(rule)
+        else:
+            rule = make_rule(entry, macros)
+            for word in entry["words"]:
+                self.by_word.setdefault(word, []).append(rule)
+
+    def _find_rules(self, shape: str) -> tuple[Rule, ...]:
+        return tuple(rule for first, rule in self.by_shape if first.match(shape))
+
+    def find(self, text: str) -> list[PhiSpan]:
+        """Find PHI.
+
+        text (str): Untouched.
+        RETURNS (list[PhiSpan]): By start, without overlaps: where two rules find the same place,
+            the more confident, then the longer one stays. The label is a PHI type, the detector is
+            the kind of the rule. Many have a low confidence.
+        """
+        if unicodedata.is_normalized("NFC", text):
+            return self._find(text)
+        composed, starts = _compose(text)
+        found = self._find(composed)
+        return [phi._replace(start=starts[phi.start], end=starts[phi.end]) for phi in found]
+
+    def _find(self, text: str) -> list[PhiSpan]:
+        view = make_view(text)
+        matches = [*self._find_words(view), *self._find_numbers(view), *self._find_marks(view)]
+        return [
+            PhiSpan(m.start, m.end, m.rule.phi_type, m.confidence, m.rule.kind)
+            for m in _resolve(matches)
+        ]
+
+    def _find_words(self, view: View) -> Iterator[Match]:
+        by_word = self.by_word
+        for word in _WORD.finditer(view.folded):
+            rules = by_word.get(word[0])
+            if rules is not None:
+                inside = len(word[0]) < 3 and _INSIDE.match(
+                    view.folded, max(0, word.start() - 2), word.start()
+                )
+                for rule in rules:
+                    if rule.label is None:
+                        yield from _match(view, rule, word.start())
+                    elif not inside:
+                        yield from _match_label(view, rule, word.start())
+
+    def _find_numbers(self, view: View) -> Iterator[Match]:
+        folded = view.folded
+        for token in _DIGITS.finditer(folded):
+            start, end = token.span()
+            end = min(end, start + MAX_TOKEN)
+            before = folded[max(0, start - MAX_PREFIX) : start]
+            if before and before[-1].isalnum():
+                start -= len(before) - len(before.rstrip("abcdefghijklmnopqrstuvwxyz"))
+            elif before and before[-1] in " ./-" and (prefix := _PREFIX.search(before)):
+                at = start - len(before) + prefix.start()
+                for rule in self._rules_at(folded[at : end + 2].translate(_SHAPE)):
+                    yield from _match(view, rule, at)
+            for rule in self._rules_at(folded[start : end + 2].translate(_SHAPE)):
+                yield from _match(view, rule, start)
+
+    def _find_marks(self, view: View) -> Iterator[Match]:
+        for mark, back, rule in self.by_mark:
+            text = view.plain if rule.case else view.folded
+            for found in mark.finditer(text):
+                before = text[max(0, found.start() - 64) : found.start()]
+                yield from _match(
+                    view, rule, found.start() - len(before) + len(before.rstrip(back))
+                )
+
+
+def _match(view: View, rule: Rule, at: int) -> Iterator[Match]:
+    """YIELDS (Match): What the rule finds exactly there; one or none."""
+    found = rule.pattern.match(view.plain if rule.case else view.folded, at)
+    if found is not None:
+        yield _make_match(view, rule, found)
+
+
+def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
+    """YIELDS (Match): Values after a label, or before it."""
+    assert rule.label is not None and rule.separator is not None
+    label = rule.label.match(view.folded, at)
+    separator = rule.separator.match(view.folded, label.end()) if label is not None else None
+    if separator is None:
+        return
+    text, start = view.plain if rule.case else view.folded, separator.end()
+    joined = text if rule.case else view.joined
+    found = rule.pattern.match(text, start)
+    if found is None and not rule.case and "\n" in text[start : start + BREAK_WINDOW]:
+        found = rule.pattern.match(joined, start)
+    if found is None and rule.behind is not None:
+        found = rule.behind.search(joined, max(0, at - BEHIND_WINDOW), at)
+        if found is not None:
+            yield _make_match(view, rule, found)
+        return
+    for _ in range(MAX_VALUES):
+        if found is None:
+            return
+        yield _make_match(view, rule, found)
+        more = rule.more.match(text, found.end()) if rule.more is not None else None
+        found = rule.pattern.match(text, more.end()) if more is not None else None
+
+
+def _make_match(view: View, rule: Rule, found: re.Match[str]) -> Match:
+    """RETURNS (Match): The value, with the bracket that opens before it: "(555) 123-4567"."""
+    start, end = found.span("v" if "v" in found.re.groupindex else 0)
+    if view.folded[start - 1 : start] == "(":
+        value = view.folded[start:end]
+        if ")" in value and "(" not in value:
+            start -= 1
+    return Match(start, end, _score(view, rule, start, end), rule)
+
+
+def _score(view: View, rule: Rule, start: int, end: int) -> float:
+    """RETURNS (float): The rule's confidence, moved by its check, then raised by context."""
+    confidence = rule.confidence
+    if rule.check is not None:
+        key = rule.check, view.folded[start:end]
+        if key not in view.checked and len(view.checked) < MAX_CHECKS:
+            view.checked[key] = rule.check(key[1])
+        if key in view.checked:
+            confidence = rule.passed if view.checked[key] else rule.failed
+    if rule.with_context > confidence and _has_context(view.folded, rule, start, end):
+        confidence = rule.with_context
+    return confidence
+
+
+def _has_context(folded: str, rule: Rule, start: int, end: int) -> bool:
+    if rule.before is not None and rule.before.search(folded, max(0, start - 40), start):
+        return True
+    if rule.after is not None and rule.after.match(folded, end):
+        return True
+    if not rule.context:
+        return False
+    window = max(0, start - CONTEXT_WINDOW)
+    line = folded.rfind("\n", window, start)
+    above = folded.rfind("\n", window, line) if line > 0 else -1
+    words = _WORD.findall(folded, max(window, above), start)
+    return not rule.context.isdisjoint(words)
+
+
+def _resolve(matches: list[Match]) -> list[Match]:
+    """RETURNS (list[Match]): Without overlaps, by start."""
+    matches.sort(key=lambda m: (-m.confidence, m.start - m.end, m.start))
+    starts: list[int] = []
+    kept: list[Match] = []
+    for match in matches:
+        at = bisect_left(starts, match.start)
+        if at and kept[at - 1].end > match.start:
+            continue
+        if at < len(kept) and starts[at] < match.end:
+            continue
+        starts.insert(at, match.start)
+        kept.insert(at, match)
+    return kept
+
+
+@cache
+def load_rules(*langs: str) -> RuleSet:
+    """Load the rules of some languages, and those of every language.
+
+    langs (str): "es", "en" or both.
+    RETURNS (RuleSet): One for all who ask for the same.
+    RAISES (BioclinError): There are no rules for a language.
+    """
+    unknown = [lang for lang in langs if lang not in LANGS]
+    if unknown or not langs:
+        raise BioclinError(
+            f"langs = {list(langs)}: there are PHI rules for {', '.join(LANGS)}; choose of these"
+        )
+    rules = RuleSet()
+    for entry, macros in read_entries(*langs):
+        rules.add(entry, macros)
+    return rules

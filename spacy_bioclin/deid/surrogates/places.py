@@ -1,0 +1,254 @@
+"""Surrogates of towns, provinces, states, countries and postcodes.
+
+Spanish provinces are exchanged by one keyed cycle a patient (American states too), and a town
+becomes a town of the province that its own became: town, province and postcode still agree.
+"""
+
+import importlib
+import re
+from collections.abc import Collection
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import srsly
+
+from ...text import compose, fold_alnum
+from ..secret import Secret
+from .identifiers import DIGITS, NON_ZERO, draw, fill, make_identifier
+from .wording import choose, keyed_cycle, match_case
+
+DATA = Path(__file__).with_name("places.yml")
+MAX_COUNTRY_CHARS = 22
+_SPANISH_CODE = re.compile(r"(?<!\d)\d{5}(?!\d)")
+_ZIP = re.compile(r"(?<!\d)(\d{5})(-\d{4})?(?!\d)")
+_ALIEN_CODE = re.compile(r"(?=.*\d)[A-Z0-9]{2,5}[ -]?[A-Z0-9]{2,4}", re.IGNORECASE)
+# Between places: "Getafe (Madrid), España", "28013 Madrid".
+_BETWEEN = re.compile(r"(\s*[,;()/\n]\s*|\s+[-–]\s+|(?<=\d)\s+(?=[^\W\d])|(?<=[^\W\d_])\s+(?=\d))")
+
+
+class Gazetteer(NamedTuple):
+    """What is known of places. Keys are folded names; an area is a Spanish province (two digits) or
+    an American state (two letters).
+
+    areas (dict[str, str]): Name of an area -> area.
+    area_names (dict[str, str]): Area -> its name.
+    towns (dict[str, str]): Town -> area; none for American ones, whose names many states have.
+    area_towns (dict[str, tuple[str, ...]]): Area -> its towns; "" -> all.
+    zips (dict[str, tuple[int, int]]): American state -> first and last postcode.
+    regions (tuple[str, ...]): Spanish regions.
+    """
+
+    areas: dict[str, str]
+    area_names: dict[str, str]
+    towns: dict[str, str]
+    area_towns: dict[str, tuple[str, ...]]
+    zips: dict[str, tuple[int, int]]
+    regions: tuple[str, ...]
+
+
+@cache
+def load_places() -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): Content of places.yml."""
+    return srsly.read_yaml(DATA)
+
+
+def _provider(kind: str, locale: str) -> Any:
+    return importlib.import_module(f"faker.providers.{kind}.{locale}").Provider
+
+
+@cache
+def load_gazetteer(lang: str) -> Gazetteer:
+    """lang (str): "en", or Spanish for all others."""
+    data = load_places()
+    if lang == "en":
+        provider = _provider("address", "en_US")
+        abbreviations = [code for code in provider.states_abbr if code != "DC"]
+        names = dict(zip(abbreviations, provider.states, strict=True))
+        return Gazetteer(
+            {fold_alnum(text): code for code, name in names.items() for text in (name, code)},
+            names,
+            {},
+            {"": tuple(data["towns_en"])},
+            {code: provider.states_postcode[code] for code in names},
+            (),
+        )
+    provinces = data["provinces"]
+    return Gazetteer(
+        {fold_alnum(name): code for code, one in provinces.items() for name in one["names"]},
+        {code: one["names"][0] for code, one in provinces.items()},
+        {fold_alnum(town): code for code, one in provinces.items() for town in one["towns"]},
+        {
+            **{code: tuple(one["towns"]) for code, one in provinces.items()},
+            "": tuple(town for one in provinces.values() for town in one["towns"]),
+        },
+        {},
+        tuple(data["regions"]),
+    )
+
+
+@lru_cache(maxsize=1024)
+def area_cycle(secret: Secret, lang: str) -> dict[str, str]:
+    """RETURNS (dict[str, str]): Province or state -> the one that takes its place."""
+    places = load_gazetteer(lang)
+    # Ceuta and Melilla, with one town each, take nobody's place.
+    lone = [area for area, towns in places.area_towns.items() if len(towns) == 1]
+    others = [area for area in places.area_names if area not in lone]
+    return {
+        **keyed_cycle(others, secret, "areas"),
+        **{area: others[secret.number("lone area", area, len(others))] for area in lone},
+    }
+
+
+def province_of(postcode: str) -> str | None:
+    """RETURNS (str | None): Name of the Spanish province of five digits; None if there is none."""
+    if not re.fullmatch(r"\d{5}", postcode):
+        return None
+    return load_gazetteer("es").area_names.get(postcode[:2])
+
+
+def make_place(
+    value: str,
+    secret: Secret,
+    lang: str,
+    forbidden: Collection[str] = (),
+    is_area: bool = False,
+) -> str | None:
+    """Make another town, province, state or region, or several ("28013 Getafe (Madrid)").
+
+    value (str): A name that is not known becomes any town; postcodes and countries in it are
+        replaced too.
+    is_area (bool): "Madrid" is the province, not the town; so it always is in brackets.
+    RETURNS (str | None): None if there is nothing to replace.
+    """
+    parts = _BETWEEN.split(compose(value).strip())
+    lead = len(value) - len(value.lstrip())
+    new = []
+    for i, part in enumerate(parts):
+        surrogate: str | None = part
+        if i % 2 == 0 and any(map(str.isalnum, part)):
+            in_brackets = i > 0 and "(" in parts[i - 1]
+            surrogate = _make_part(part, secret, lang, forbidden, is_area or in_brackets)
+        if surrogate is None:
+            return None
+        new.append(surrogate)
+    text = value[:lead] + "".join(new)
+    return text if fold_alnum(text) != fold_alnum(value) else None
+
+
+def _make_part(
+    part: str, secret: Secret, lang: str, forbidden: Collection[str], is_area: bool
+) -> str | None:
+    if any(map(str.isdigit, part)):
+        return make_postcode(part, secret, lang, forbidden)
+    places, folded = load_gazetteer(lang), fold_alnum(part)
+    if folded in places.towns and not (is_area and folded in places.areas):
+        area = area_cycle(secret, lang)[places.towns[folded]]
+        pools = [places.area_towns[area], places.area_towns[""]]
+    elif folded in places.areas:
+        area = area_cycle(secret, lang)[places.areas[folded]]
+        if len(part) <= 2:
+            return match_case(part, area)
+        pools = [(places.area_names[area],), tuple(places.area_names.values())]
+    elif folded in map(fold_alnum, places.regions):
+        pools = [places.regions]
+    elif folded in _folded_countries(lang):
+        return make_country(part, secret, lang, forbidden)
+    else:
+        pools = [places.area_towns[""]]
+    for pool in pools:
+        town = choose(pool, secret, "place", part, forbidden)
+        if town is not None:
+            return match_case(part, town)
+    return None
+
+
+def make_postcode(
+    value: str, secret: Secret, lang: str, forbidden: Collection[str] = ()
+) -> str | None:
+    """Make another postcode: of the province or state that the original's became; of the same shape
+    where it is of another country.
+
+    RETURNS (str | None): None if there is no digit.
+    """
+    value = compose(value)
+    found = (_ZIP if lang == "en" else _SPANISH_CODE).search(value)
+    area = None if found is None else _area_of(found.group()[:5], lang)
+    if found is None or area is None:
+        if not any(map(str.isdigit, value)):
+            return None
+        if _ALIEN_CODE.fullmatch(value) and not value.isdigit():
+            shape = [DIGITS if char.isdigit() else "ABDEGHLMNRSTW" for char in fold_alnum(value)]
+            drawn = draw(shape, secret, "postcode", fold_alnum(value))
+            new = next(other for other in drawn if other.lower() != fold_alnum(value))
+            return fill(value, new)
+        return make_identifier(value, "postcode", secret, forbidden)
+    code = found.group()
+    digits = code.replace("-", "")
+    target = area_cycle(secret, lang)[area]
+    for tail in draw([DIGITS] * (len(digits) - 1) + [NON_ZERO], secret, "postcode", digits):
+        if lang == "en":
+            low, high = load_gazetteer(lang).zips[target]
+            new = f"{low + int(tail[:5]) % (high - low + 1):05d}{tail[5:]}"
+        else:
+            # The first hundreds of a province are its capital, the others its towns.
+            new = f"{target}{'0' if digits[2] == '0' else tail[2]}{tail[3:]}"
+        if new != digits and new not in forbidden:
+            written = new if len(new) == len(code) else f"{new[:5]}-{new[5:]}"
+            return value[: found.start()] + written + value[found.end() :]
+    return None
+
+
+def _area_of(code: str, lang: str) -> str | None:
+    places = load_gazetteer(lang)
+    if lang != "en":
+        return code[:2] if code[:2] in places.area_names else None
+    number = int(code)
+    return next((area for area, (a, b) in places.zips.items() if a <= number <= b), None)
+
+
+@cache
+def _countries(lang: str) -> tuple[str, ...]:
+    names = _provider("address", "en_US" if lang == "en" else "es").countries
+    plain = [name for name in names if len(name) <= MAX_COUNTRY_CHARS and "(" not in name]
+    return tuple(sorted(plain))
+
+
+@cache
+def _folded_countries(lang: str) -> frozenset[str]:
+    return frozenset(map(fold_alnum, _countries(lang)))
+
+
+def make_country(
+    value: str, secret: Secret, lang: str, forbidden: Collection[str] = ()
+) -> str | None:
+    """RETURNS (str | None): Another country; a code of two or three capitals becomes a code. None
+    if there is no letter."""
+    letters = "".join(filter(str.isalpha, value))
+    if not letters:
+        return None
+    if value.isupper() and letters == value and len(letters) in (2, 3):
+        provider = _provider("address", "es")
+        codes = (
+            provider.alpha_2_country_codes if len(letters) == 2 else provider.alpha_3_country_codes
+        )
+        return choose(tuple(sorted(codes)), secret, "country", value, forbidden)
+    country = choose(_countries(lang), secret, "country", value, forbidden)
+    # "EE.UU." is no name in capitals.
+    return country if country is None or "." in value else match_case(value, country)
+
+
+@cache
+def _jobs(lang: str) -> tuple[str, ...]:
+    names = _provider("job", "en_US" if lang == "en" else "es").jobs
+    return tuple(sorted(name for name in names if not re.search(r"[,(/]", name)))
+
+
+def make_profession(
+    value: str, secret: Secret, lang: str, forbidden: Collection[str] = ()
+) -> str | None:
+    """RETURNS (str | None): Another profession, in the same case; None if there is no letter."""
+    if not any(map(str.isalpha, value)):
+        return None
+    job = choose(_jobs(lang), secret, "profession", value, forbidden)
+    return None if job is None else match_case(value, job)

@@ -1,0 +1,269 @@
+"""Look into the folder of a pretrained encoder: what differs from the catalogue, and whether
+`spacy-bioclin.Encoder.v1` can read it. Weights are described, not loaded."""
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+from ...catalog.encoders import Encoder, load_encoders, match_encoder
+from ...errors import BioclinError
+from .. import loading
+from ..network import find_special_pieces
+
+Shape = tuple[int, ...]
+
+
+class Finding(NamedTuple):
+    """subject (str): What it is about. level (str): "ok", "note", "differs" (from the catalogue) or
+    "unfit" (Encoder.v1 cannot use it). text (str): What was found."""
+
+    subject: str
+    level: str
+    text: str
+
+
+class Inspection(NamedTuple):
+    """name (str | None): In the catalogue, None if it was not recognised."""
+
+    name: str | None
+    findings: list[Finding]
+
+    @property
+    def usable(self) -> bool:
+        return all(finding.level != "unfit" for finding in self.findings)
+
+
+def inspect_encoder(folder: Path, name: str | None = None) -> Inspection:
+    """Look into a folder of the transformers library.
+
+    folder (Path): Holds config.json, tokenizer files and weights.
+    name (str | None): Name in the catalogue; None to recognise it by what the folder says.
+    RAISES (BioclinError): There is no such folder.
+    """
+    if not folder.is_dir():
+        raise BioclinError(f"{folder}: no such folder; `bioclin fetch` gets an encoder")
+    encoders = load_encoders()
+    name = name or _recognize(folder, encoders)
+    entry = encoders[name] if name else None
+    return Inspection(name, list(_inspect(folder, entry)))
+
+
+def _recognize(folder: Path, encoders: Mapping[str, Encoder]) -> str | None:
+    """By what `bioclin fetch` wrote, what transformers wrote, or the name of the folder."""
+    said = [_read_json(folder / file).get(key) for file, key in RECOGNIZED_BY]
+    names = (match_encoder(str(name), encoders) for name in [*said, folder.resolve().name])
+    return next((name for name in names if name), None)
+
+
+RECOGNIZED_BY = (("fetched.json", "name"), ("config.json", "_name_or_path"))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _inspect(folder: Path, entry: Encoder | None) -> Iterator[Finding]:
+    if entry and entry.licence_warning:
+        yield Finding("licence", "note", entry.licence_warning)
+    if not (folder / "config.json").is_file():
+        yield Finding("architecture", "unfit", "no config.json: not of the transformers library")
+        return
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        yield Finding("architecture", "unfit", f"config.json: {_first_line(error)}")
+        return
+    yield from _inspect_architecture(config, entry)
+    tokenizer, why_not = _open_tokenizer(folder)
+    if tokenizer is None:
+        yield Finding("tokenizer", "unfit", why_not)
+    else:
+        yield from _inspect_tokenizer(folder, tokenizer, config, entry)
+    if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        return
+    with torch.device("meta"):  # shapes without memory
+        transformer: Any = loading.build_empty(config.to_dict())
+    if tokenizer is not None:
+        limit = loading.max_window(tokenizer, transformer)
+        yield _compare("window", limit, entry, "max_pieces", "pieces at most")
+    yield _inspect_weights(folder, transformer)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _compare(subject: str, found: Any, entry: Encoder | None, field: str, unit: str) -> Finding:
+    shown = f"{found:,}" if isinstance(found, int) else str(found)
+    text = f"{shown} {unit}".strip()
+    if entry is None or found == (wanted := getattr(entry, field)):
+        return Finding(subject, "ok", text)
+    doubt = ", which no source confirms" if field in entry.unconfirmed else ""
+    wanted = f"{wanted:,}" if isinstance(wanted, int) else wanted
+    return Finding(subject, "differs", f"{text}; the catalogue has {wanted}{doubt}")
+
+
+def _inspect_architecture(config: Any, entry: Encoder | None) -> Iterator[Finding]:
+    kind = config.model_type
+    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or config.is_encoder_decoder:
+        why = f"{kind}: not an encoder that predicts masked pieces (BERT and its kin)"
+        yield Finding("architecture", "unfit", why)
+        return
+    yield _compare("architecture", kind, entry, "architecture", "")
+    yield _compare("layers", config.num_hidden_layers, entry, "layers", "")
+    yield _compare("width", config.hidden_size, entry, "width", "")
+
+
+def _open_tokenizer(folder: Path) -> tuple[PreTrainedTokenizerFast | None, str]:
+    """RETURNS (tuple): The fast tokenizer, or None and why there is none."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, use_fast=True, local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:  # anything: of files that somebody else wrote
+        return None, f"cannot be opened: {_first_line(error)}"
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        return None, (
+            f"{type(tokenizer).__name__} has no fast version: convert it, or take another encoder"
+        )
+    return tokenizer, ""
+
+
+def _inspect_tokenizer(
+    folder: Path, tokenizer: PreTrainedTokenizerFast, config: Any, entry: Encoder | None
+) -> Iterator[Finding]:
+    made = "" if (folder / "tokenizer.json").is_file() else ", made from its vocabulary files"
+    yield _compare("tokenizer", tokenizer_kind(tokenizer), entry, "tokenizer", f"(fast{made})")
+    special = find_special_pieces(tokenizer)
+    if not special.n:
+        yield Finding("tokenizer", "note", "puts no special pieces around a text")
+    n_pieces = len(tokenizer)
+    if n_pieces > config.vocab_size:
+        why = f"{n_pieces:,} pieces, but the encoder has vectors for {config.vocab_size:,} only"
+        yield Finding("vocabulary", "unfit", why)
+    else:
+        yield _inspect_vocabulary(n_pieces, config.vocab_size, entry)
+    yield _inspect_casing(tokenizer, entry)
+
+
+def tokenizer_kind(tokenizer: PreTrainedTokenizerFast) -> str:
+    """RETURNS (str): One of the catalogue's TOKENIZERS, or what tokenizers calls its model."""
+    spec = json.loads(tokenizer.backend_tokenizer.to_str())
+    model = spec["model"]["type"]
+    if model == "BPE" and '"ByteLevel"' in json.dumps([spec["pre_tokenizer"], spec["decoder"]]):
+        return "bytes"
+    return str(model).lower()
+
+
+def _inspect_vocabulary(n_pieces: int, n_vectors: int, entry: Encoder | None) -> Finding:
+    text = f"{n_pieces:,} pieces"
+    if n_vectors != n_pieces:
+        text += f", {n_vectors:,} vectors"
+    known = entry.vocabulary if entry else {}
+    if not known:
+        return Finding("vocabulary", "ok", text)
+    said = "; ".join(f"{size:,}: {who}" for size, who in known.items())
+    if not known.keys() & {n_pieces, n_vectors}:
+        doubt = ", which no source confirms" if entry and "vocabulary" in entry.unconfirmed else ""
+        return Finding("vocabulary", "differs", f"{text}; the catalogue has {said}{doubt}")
+    return Finding(
+        "vocabulary", "ok", f"{text}; sources differ ({said})" if len(known) > 1 else text
+    )
+
+
+def lost_letters(tokenizer: PreTrainedTokenizerFast) -> list[str]:
+    """RETURNS (list[str]): "case" and "accents", where the normaliser takes them away."""
+    normalizer = tokenizer.backend_tokenizer.normalizer
+
+    def normalize(text: str) -> str:
+        return unicodedata.normalize("NFC", normalizer.normalize_str(text) if normalizer else text)
+
+    pairs = {"case": ("Á", "á"), "accents": ("á", "a")}
+    return [what for what, (one, other) in pairs.items() if normalize(one) == normalize(other)]
+
+
+def _inspect_casing(tokenizer: PreTrainedTokenizerFast, entry: Encoder | None) -> Finding:
+    lost = lost_letters(tokenizer)
+    if not lost:
+        if entry and not entry.cased:
+            return Finding("letters", "differs", "case and accents kept; the catalogue has uncased")
+        return Finding("letters", "ok", "case and accents kept")
+    text = f"{' and '.join(lost)} lost before the encoder sees the text"
+    if entry and entry.cased:
+        remedy = 'put {"do_lower_case": false} into tokenizer_config.json'
+        return Finding("letters", "differs", f"{text}, but it was trained with them: {remedy}")
+    return Finding("letters", "note", f"{text} (año = ano): names and Spanish are harder")
+
+
+def _inspect_weights(folder: Path, transformer: Any) -> Finding:
+    try:
+        file, shapes = read_shapes(folder)
+    except BioclinError as error:
+        return Finding("weights", "unfit", str(error))
+    prefix = f"{transformer.base_model_prefix}."
+    found = {_modern_name(name.removeprefix(prefix)): shape for name, shape in shapes.items()}
+    wanted = {name: tuple(weight.shape) for name, weight in transformer.state_dict().items()}
+    if missing := sorted(wanted.keys() - found.keys()):
+        why = f"{file} lacks {len(missing)} of {len(wanted)} weights, {missing[0]} first"
+        return Finding("weights", "unfit", why)
+    for name, shape in wanted.items():
+        if found[name] != shape:
+            why = f"{file}: {name} is {found[name]}, but config.json wants {shape}"
+            return Finding("weights", "unfit", why)
+    n_weights = sum(weight.numel() for weight in transformer.parameters())
+    text = f"{n_weights:,} in {file}"
+    if not file.endswith(".bin"):
+        return Finding("weights", "ok", text)
+    return Finding("weights", "note", f"{text}, a pickle: transformers opens it with torch 2.6 on")
+
+
+def _modern_name(name: str) -> str:
+    """Weights converted from TensorFlow call those of a layer norm gamma and beta."""
+    stem, dot, last = name.rpartition(".")
+    return stem + dot + {"gamma": "weight", "beta": "bias"}.get(last, last)
+
+
+def read_shapes(folder: Path) -> tuple[str, dict[str, Shape]]:
+    """Read the names and shapes of the weights, whose content stays on the disk.
+
+    RETURNS (tuple): The file, the first one of several, and name -> shape.
+    RAISES (BioclinError): There are no weights, or they cannot be read.
+    """
+    for file in ("model.safetensors", "pytorch_model.bin"):
+        index = _read_json(folder / f"{file}.index.json").get("weight_map", {})
+        files = sorted(set(index.values())) or [file]
+        there = [name for name in files if (folder / name).is_file()]
+        if not there:
+            continue
+        if len(there) < len(files):
+            raise BioclinError(f"{len(files) - len(there)} of {len(files)} files are missing")
+        shapes: dict[str, Shape] = {}
+        for name in files:
+            try:
+                shapes |= _file_shapes(folder / name)
+            except Exception as error:  # anything: of files that somebody else wrote
+                raise BioclinError(f"{name} cannot be read: {_first_line(error)}") from error
+        return files[0], shapes
+    raise BioclinError("no model.safetensors and no pytorch_model.bin")
+
+
+def _file_shapes(path: Path) -> dict[str, Shape]:
+    if path.suffix == ".safetensors":
+        try:
+            with safe_open(path, framework="pt") as file:
+                return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+        except SafetensorError as error:
+            raise ValueError(f"damaged or cut short ({error})") from error
+    weights = torch.load(path, map_location="meta", weights_only=True)
+    return {name: tuple(weight.shape) for name, weight in weights.items()}

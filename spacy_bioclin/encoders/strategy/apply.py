@@ -1,0 +1,217 @@
+"""A strategy at work on a module: which weights learn, their groups, and the rates of each step."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from thinc.api import Optimizer
+from torch import nn
+
+from .levels import find_levels
+from .linear import QUERY_AND_VALUE, LoraLinear, add_factors, add_mixout, linear_layers
+from .settings import Strategy, check_layers, rate_factor, select
+
+# Weights that weight decay leaves alone: biases and layer norms (Devlin et al. 2019, appendix A).
+MAX_DIMS_WITHOUT_DECAY = 1
+
+
+class WeightGroup(NamedTuple):
+    """Weights with the same rate and decay.
+
+    level (int): Where in the encoder they stand: see `Levels`.
+    rate (float): Factor on the learning rate.
+    decays (bool): Whether weight decay pulls them to zero.
+    weights (list[nn.Parameter]): Those that learn, sooner or later.
+    anchors (list[Tensor]): The pretrained ones, that they are pulled to; may be empty.
+    """
+
+    level: int
+    rate: float
+    decays: bool
+    weights: list[nn.Parameter]
+    anchors: list[torch.Tensor]
+
+
+class Tuning:
+    """What a strategy makes of a module's weights. Frozen ones no longer want gradients, so that
+    the backward pass ends above them.
+
+    transformer (nn.Module): An encoder of the `transformers` library, or a head.
+    state (dict | None): Of the run that this one resumes, from `get_state`.
+    RAISES (BioclinError): If the strategy does not fit the encoder.
+    """
+
+    def __init__(
+        self, transformer: nn.Module, strategy: Strategy, state: dict[str, Any] | None = None
+    ) -> None:
+        check_strategy(strategy, transformer)
+        state = state or {}
+        self.strategy = strategy
+        self.steps = state.get("steps", 0)
+        self._transformer = transformer
+        self._levels = find_levels(transformer)
+        self._n_layers = len(self._levels.layers)
+        for name, weight in transformer.named_parameters():
+            if strategy.lora_rank or self._is_frozen(self._levels.of[name]):
+                weight.requires_grad_(False)
+        if strategy.lora_rank:
+            self._add_factors(state.get("factors"))
+        self._anchors = state.get("anchors") or dict(self._take_anchors())
+        self._anchors = {k: v.to(_device(transformer)) for k, v in self._anchors.items()}
+        if strategy.mixout:
+            for name, layer in linear_layers(transformer).items():
+                if f"{name}.weight" in self._anchors:
+                    add_mixout(layer, anchor=self._anchors[f"{name}.weight"], p=strategy.mixout)
+        self.groups = list(self._make_groups())
+        self.thaw()
+
+    def _is_frozen(self, level: int) -> bool:
+        frozen = self.strategy.freeze_layers
+        if frozen and frozen == self._n_layers:
+            return True
+        return level <= frozen if frozen else level == 0 and self.strategy.freeze_embeddings
+
+    def _add_factors(self, known: dict[str, Any] | None) -> None:
+        """Give LoRA's factors to the layers that learn: new ones, or those of the run before."""
+        layers = linear_layers(self._transformer)
+        for name in lora_targets(self.strategy, layers):
+            if self._is_frozen(self._levels.of[f"{name}.weight"]):
+                continue
+            # A resumed run has drawn them: its random numbers go on where they were.
+            with torch.random.fork_rng(devices=[], enabled=known is not None):
+                add_factors(
+                    layers[name], rank=self.strategy.lora_rank, alpha=self.strategy.lora_alpha
+                )
+            for key, weight in layers[name].named_parameters():
+                if known is not None:
+                    weight.data = known[name][key].to(weight.device)
+        self._levels = find_levels(self._transformer)
+
+    def _take_anchors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """YIELDS (tuple): Name and copy of each weight that learns and is to stay near it."""
+        if not (self.strategy.mixout or self.strategy.pretrained_decay):
+            return
+        for name, weight in self._transformer.named_parameters():
+            level = self._levels.of[name]
+            top = self._n_layers - self.strategy.reinit_layers < level <= self._n_layers
+            if weight.requires_grad and not top:
+                yield name, weight.detach().clone()
+
+    def _make_groups(self) -> Iterator[WeightGroup]:
+        weights = dict(self._transformer.named_parameters())
+        patterns = self.strategy.no_decay
+        if patterns is None:
+            spared = {n for n, weight in weights.items() if weight.ndim <= MAX_DIMS_WITHOUT_DECAY}
+        else:
+            spared = select("no_decay", patterns, weights, kind="weight")
+        found: dict[tuple[int, bool, bool], list[str]] = {}
+        per_level = self.strategy.layer_decay != 1.0 or self.strategy.unfreeze_steps
+        for name, weight in weights.items():
+            if weight.requires_grad:
+                level = self._levels.of[name] if per_level else self._n_layers
+                key = (level, name not in spared, name in self._anchors)
+                found.setdefault(key, []).append(name)
+        for (level, decays, anchored), names in sorted(found.items(), reverse=True):
+            yield WeightGroup(
+                level=level,
+                rate=rate_factor(self.strategy.layer_decay, level, self._n_layers),
+                decays=decays,
+                weights=[weights[name] for name in names],
+                anchors=[self._anchors[name] for name in names] if anchored else [],
+            )
+
+    def thaw(self) -> bool:
+        """Let those weights learn whose time has come. RETURNS (bool): Whether any learns now."""
+        every = self.strategy.unfreeze_steps
+        lowest = 0
+        if every:
+            n_open = self.steps // every
+            lowest = self._n_layers + 1 - n_open if n_open else self._n_layers + 2
+        for group in self.groups:
+            for weight in group.weights:
+                weight.requires_grad_(group.level >= lowest)
+        return any(group.level >= lowest for group in self.groups)
+
+    def make_adamw(self, optimizer: Optimizer) -> torch.optim.AdamW:
+        return torch.optim.AdamW(
+            [
+                {"params": group.weights, "weight_decay": float(optimizer.L2) * group.decays}
+                for group in self.groups
+            ],
+            betas=(float(optimizer.b1), float(optimizer.b2)),
+            eps=float(optimizer.eps),
+            fused=True,
+        )
+
+    def prepare_step(
+        self, adamw: torch.optim.AdamW, optimizer: Optimizer, learn_rate: float
+    ) -> None:
+        """Tell AdamW the rates of its next step, and pull weights toward the pretrained ones.
+
+        Without bias correction the step of BERT's code of 2018 is lr·m / (√v + ε), where AdamW's is
+        lr/(1-β₁ᵗ)·m / (√v/√(1-β₂ᵗ) + ε): so the corrections go into lr and ε, and out of the decay.
+        """
+        for ours, group in zip(self.groups, adamw.param_groups, strict=True):
+            rate = learn_rate * ours.rate
+            _pull(ours, rate * self.strategy.pretrained_decay)
+            group["lr"] = rate
+            if not self.strategy.bias_correction:
+                beta1, beta2 = group["betas"]
+                t = 1 + _steps(adamw, ours.weights)
+                first, second = 1 - beta1**t, math.sqrt(1 - beta2**t)
+                group["lr"] = rate * first / second
+                group["eps"] = float(optimizer.eps) / second
+                group["weight_decay"] = float(optimizer.L2) * ours.decays * second / first
+
+    def get_state(self) -> dict[str, Any]:
+        """RETURNS (dict): What the weights, as they are stored, do not tell: updates done,
+        pretrained weights, and LoRA's factors beside the weights that they will be added to."""
+        return {
+            "steps": self.steps,
+            "anchors": self._anchors,
+            "factors": {
+                name: {key: value.detach() for key, value in layer.named_parameters()}
+                for name, layer in linear_layers(self._transformer).items()
+                if isinstance(layer, LoraLinear)
+            },
+        }
+
+
+def check_strategy(strategy: Strategy, transformer: nn.Module) -> None:
+    """RAISES (BioclinError): If the strategy names layers or weights that the encoder lacks."""
+    levels = find_levels(transformer)
+    check_layers(strategy, len(levels.layers), prefix=levels.prefix)
+    select("no_decay", strategy.no_decay or [], levels.of, kind="weight")
+    if strategy.lora_rank:
+        lora_targets(strategy, linear_layers(transformer))
+
+
+def lora_targets(strategy: Strategy, names: dict[str, nn.Linear]) -> list[str]:
+    """RETURNS (list[str]): Names of the linear layers that learn, in order."""
+    patterns = strategy.lora_targets
+    patterns = [QUERY_AND_VALUE] if patterns is None else patterns
+    found = select("lora_targets", patterns, names, kind="linear layer")
+    return [name for name in names if name in found]
+
+
+def _pull(group: WeightGroup, share: float) -> None:
+    """Move the weights that this step changes this share of the way to the pretrained ones."""
+    if not share or not group.anchors:
+        return
+    pairs = zip(group.weights, group.anchors, strict=True)
+    moved = [(weight, anchor) for weight, anchor in pairs if weight.grad is not None]
+    if moved:
+        weights, anchors = zip(*moved, strict=True)
+        with torch.no_grad():
+            torch._foreach_lerp_(list(weights), list(anchors), share)
+
+
+def _steps(adamw: torch.optim.AdamW, weights: list[nn.Parameter]) -> int:
+    """RETURNS (int): Steps that AdamW has taken with these weights."""
+    states = [adamw.state[w] for w in weights if w.grad is not None]
+    return max((int(state["step"]) for state in states if state), default=0)
+
+
+def _device(module: nn.Module) -> torch.device:
+    return next(module.parameters()).device

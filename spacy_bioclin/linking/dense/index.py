@@ -1,0 +1,216 @@
+"""The names whose vectors are nearest to the vector of a mention."""
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...encoders.names import NameEncoder
+from ...errors import BioclinError
+from ..kb.knowledge_base import KnowledgeBase
+
+# Raised with every change of the files; a folder of another version has to be built again.
+FORMAT = 1
+META, VECTORS, GRAPH = "meta.json", "vectors.f16", "graph.faiss"
+# Arrays beside them: names that each vector stands for, where those of a vector begin, and the
+# vector of each name.
+NAMES, START, ROW_OF_NAME = "names.npy", "start.npy", "row_of_name.npy"
+# Vectors and questions that are compared at once.
+ROWS, QUERIES = 32_768, 512
+# Of the graph: vectors that are kept in view, and how many times k of them are compared exactly.
+N_VIEWED, REFINED = 128, 2
+AGAIN = "build it again with `bioclin embed-kb`"
+
+IntArray = NDArray[np.int32]
+FloatArray = NDArray[np.float32]
+
+
+class DenseIndex:
+    """Vectors of the names of a knowledge base, memory-mapped; see `embed.embed_names`.
+
+    path (Path): Its folder.
+    kb (KnowledgeBase): What the names are of.
+    meta (dict): format; kb, encoder (their hashes); pooling, width, n_vectors, files.
+    encoder (NameEncoder | None): What the vectors are from.
+    device (torch.device): Where vectors are compared.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kb: KnowledgeBase,
+        meta: dict[str, Any],
+        encoder: NameEncoder | None,
+        device: torch.device,
+    ) -> None:
+        self.path, self.kb, self.meta, self.encoder = path, kb, meta, encoder
+        self.device = device
+        self._vectors = map_vectors(path / VECTORS, meta["width"])
+        self._matrix = torch.from_numpy(self._vectors).to(device)
+        self._names, self._start, self._row_of_name = (
+            np.load(path / name, mmap_mode="c") for name in (NAMES, START, ROW_OF_NAME)
+        )
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        kb: KnowledgeBase,
+        encoder: NameEncoder | None = None,
+        *,
+        device: torch.device | str | None = None,
+    ) -> "DenseIndex":
+        """Open a folder that `bioclin embed-kb` wrote.
+
+        kb (KnowledgeBase): The one that it was built for.
+        encoder (NameEncoder | None): The one that it was built with; None to search vectors only.
+        device (torch.device | str | None): None for the GPU if there is one, else the CPU.
+        RAISES (BioclinError): It is no index, cut off, of another version, or of another knowledge
+            base or encoder.
+        """
+        path = Path(path)
+        try:
+            meta = json.loads((path / META).read_text("utf-8"))
+        except (OSError, ValueError):
+            raise BioclinError(
+                f"{path} is no index of vectors: {META} cannot be read; {AGAIN}"
+            ) from None
+        _check(path, meta, kb, encoder)
+        default = "cuda" if torch.cuda.is_available() else "cpu"
+        return cls(path, kb, meta, encoder, torch.device(device or default))
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """RETURNS (FloatArray): (n_texts, width), the encoder's vectors.
+        RAISES (BioclinError): It was opened without its encoder."""
+        if self.encoder is None:
+            raise BioclinError(f"{self.path} was opened without its encoder: give one to `open`")
+        return self.encoder.encode(texts)
+
+    def vectors_of(self, names: Sequence[int] | NDArray[Any]) -> FloatArray:
+        """
+        names (Sequence[int] | NDArray): (n,) rows of names of the knowledge base.
+        RETURNS (FloatArray): (n, width), the vectors that stand for them.
+        """
+        return self._vectors[self._row_of_name[np.asarray(names, np.int64)]].astype(np.float32)
+
+    def search(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+        """Find the nearest names.
+
+        vectors (FloatArray): (n, width), of length 1, from the same encoder.
+        k (int): How many for each.
+        RETURNS (tuple[IntArray, FloatArray]): (n, k) rows of names of the knowledge base, -1 where
+            there are no more, and their cosines, best first, then by number of the vector.
+        """
+        found = np.full((len(vectors), k), -1, np.int32)
+        cosines = np.zeros((len(vectors), k), np.float32)
+        search = self._search_all if self._graph is None else self._search_graph
+        for i in range(0, len(vectors), QUERIES):
+            part = slice(i, i + QUERIES)
+            queries = torch.from_numpy(np.ascontiguousarray(vectors[part], np.float32))
+            rows, scores = search(queries, min(k, len(self)))
+            order = np.lexsort((rows, -scores))
+            rows, scores = (np.take_along_axis(array, order, 1) for array in (rows, scores))
+            self._name(rows, scores, found[part], cosines[part])
+        return found, cosines
+
+    def _name(
+        self, rows: IntArray, scores: FloatArray, found: IntArray, cosines: FloatArray
+    ) -> None:
+        """Write the names of the vectors, best first, and their cosines into `found`, `cosines`."""
+        query = np.repeat(np.arange(len(rows)), (rows >= 0).sum(1))
+        scores, rows = scores[rows >= 0], rows[rows >= 0]
+        first = self._start[rows]
+        n_names = self._start[rows + 1] - first
+        end = np.cumsum(n_names)
+        names = self._names[np.repeat(first - end + n_names, n_names) + np.arange(n_names.sum())]
+        query, scores = np.repeat(query, n_names), np.repeat(scores, n_names)
+        rank = np.arange(len(query)) - np.searchsorted(query, query)
+        kept = rank < found.shape[1]
+        found[query[kept], rank[kept]] = names[kept]
+        cosines[query[kept], rank[kept]] = scores[kept]
+
+    def _search_all(self, queries: torch.Tensor, k: int) -> tuple[NDArray[Any], FloatArray]:
+        queries = queries.to(self.device)
+        rows = torch.empty((len(queries), 0), dtype=torch.int64, device=self.device)
+        cosines = torch.empty((len(queries), 0), device=self.device)
+        for i in range(0, len(self), ROWS):
+            block = queries @ self._matrix[i : i + ROWS].float().T
+            best = block.topk(min(k, block.shape[1]))
+            rows = torch.cat([rows, best.indices + i], 1)
+            merged = torch.cat([cosines, best.values], 1)
+            cosines, kept = merged.topk(min(k, merged.shape[1]))
+            rows = rows.gather(1, kept)
+        return rows.cpu().numpy(), cosines.cpu().numpy()
+
+    def _search_graph(self, queries: torch.Tensor, k: int) -> tuple[NDArray[Any], FloatArray]:
+        _, rows = self._graph.search(queries.numpy(), min(len(self), REFINED * k))
+        near = torch.from_numpy(self._vectors[np.maximum(rows, 0)]).float()
+        cosines = (near @ queries[:, :, None])[:, :, 0].numpy()
+        cosines[rows < 0] = -np.inf
+        kept = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        return np.take_along_axis(rows, kept, 1), np.take_along_axis(cosines, kept, 1)
+
+    @cached_property
+    def _graph(self) -> Any:
+        """The graph of faiss; None where all vectors are compared."""
+        if self.device.type != "cpu" or GRAPH not in self.meta["files"]:
+            return None
+        faiss = import_faiss()
+        # Since faiss 1.11 the vectors in it can be memory-mapped.
+        flags = getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
+        graph = faiss.read_index(str(self.path / GRAPH), flags)
+        graph.hnsw.efSearch = N_VIEWED
+        return graph
+
+
+def map_vectors(file: Path, width: int) -> NDArray[np.float16]:
+    """RETURNS (NDArray[np.float16]): (n_vectors, width), memory-mapped; copy-on-write only because
+    torch warns about arrays that cannot be written."""
+    return np.memmap(file, np.float16, "c").reshape(-1, width)
+
+
+def import_faiss() -> Any:
+    """RAISES (BioclinError): It is not installed."""
+    try:
+        import faiss
+    except ImportError:
+        raise BioclinError(
+            "A CPU needs faiss to search so many names: pip install 'spacy-bioclin[dense]'"
+        ) from None
+    return faiss
+
+
+def _check(
+    path: Path, meta: dict[str, Any], kb: KnowledgeBase, encoder: NameEncoder | None
+) -> None:
+    if meta.get("format") != FORMAT:
+        raise BioclinError(
+            f"{path}: format {meta.get('format')!r}, this spacy-bioclin reads {FORMAT}: {AGAIN}"
+        )
+    if meta["kb"] != kb.hash:
+        raise BioclinError(
+            f"{path} is of the knowledge base {meta['kb']}, this one is {kb.hash}: {AGAIN}"
+        )
+    for name, size in meta["files"].items():
+        if not (path / name).is_file() or (path / name).stat().st_size != size:
+            raise BioclinError(f"{path / name} is missing or cut off: copy the folder, or {AGAIN}")
+    if encoder is None:
+        return
+    if meta["encoder"] != encoder.hash:
+        raise BioclinError(
+            f"{path} was built with the encoder {meta['encoder']}, {encoder.folder} is "
+            f"{encoder.hash}: give the same encoder, or {AGAIN}"
+        )
+    if meta["pooling"] != encoder.pooling:
+        raise BioclinError(
+            f'{path} was built with pooling = "{meta["pooling"]}", the encoder has '
+            f'"{encoder.pooling}": set the same, or {AGAIN}'
+        )

@@ -1,0 +1,47 @@
+"""Vectors of concepts, for spaCy's `entity_linker`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dense.index import DenseIndex
+from ..kb.knowledge_base import KnowledgeBase
+from ..names.index import hash_text
+from ..names.ngrams import word_grams
+from ..names.normalize import normalize
+
+FloatArray = NDArray[np.float32]
+
+
+def concept_vector(
+    kb: KnowledgeBase, meanings: DenseIndex | None, width: int, row: int
+) -> FloatArray:
+    """RETURNS (FloatArray): (width,) of length 1, that of the preferred name of a concept."""
+    if meanings is not None:
+        return of_length_1(meanings.vectors_of([int(kb.first_name[row])])[0])
+    return trigram_vector(kb.name_of(row), width)
+
+
+def trigram_vector(name: str, width: int) -> FloatArray:
+    """A vector for a name where there is no encoder. It says how the name is written, and nothing
+    of what it means: those of "cancer" and "neoplasm" are as far apart as any two.
+
+    Feature hashing (Weinberger et al. 2009): each trigram of each word adds 1 or -1 at one place;
+    its hash says where and which.
+
+    name (str): The name.
+    width (int): Width of the vector.
+    RETURNS (FloatArray): (width,) of length 1, the same on every machine.
+    """
+    vector = np.zeros(width, np.float32)
+    for word in normalize(name).split() or [name]:
+        for gram in word_grams(word):
+            bits = hash_text(gram)
+            vector[bits % width] += 1 if bits >> 63 else -1
+    if not vector.any():  # they cancel each other out
+        vector[hash_text(name) % width] = 1
+    return of_length_1(vector)
+
+
+def of_length_1(vector: FloatArray) -> FloatArray:
+    """RETURNS (FloatArray): The vector at length 1; zeros stay."""
+    return vector / max(float(np.linalg.norm(vector)), float(np.finfo(np.float32).tiny))

@@ -1,0 +1,189 @@
+"""The arrays of a knowledge base from the records of its concepts."""
+
+from collections.abc import Collection
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from ...errors import BioclinError
+from ..names.columns import Strings, as_array, pack_strings, starts
+from .concepts import MAX_PLACES, SkipReport
+from .records import Records, Values
+
+# Of the types that were found, so many stand in an error.
+SHOWN = 20
+
+
+class Assembly:
+    """Puts what is kept into arrays, concepts sorted by id.
+
+    records (Records): Of all concepts.
+    types (Collection[str]): Keep concepts of these, see `is_type`; empty: all.
+    arrays (dict[str, np.ndarray]): All but those of `index_names`.
+    names (Strings): The names, those of a concept together, the preferred one first.
+    type_names (list[str]): What the numbers of the types mean.
+    RAISES (BioclinError): Nothing is left.
+    """
+
+    def __init__(self, records: Records, types: Collection[str], report: SkipReport) -> None:
+        self.records, self.report = records, report
+        self._ids = list(records.number)
+        owners = self._kept_owners(types)
+        self.n_concepts = len(owners)
+        if not self.n_concepts:
+            raise BioclinError(
+                f"nothing is left of {sum(records.is_record):,} concepts with langs = "
+                f"{sorted(records.langs)}, types = {sorted(types)}; languages found: "
+                f"{sorted(records.lang_number)}, types found: "
+                f"{sorted(records.type_number)[:SHOWN]}"
+            )
+        self._row = np.full(len(self._ids), -1, np.int32)
+        self._row[owners] = np.arange(self.n_concepts, dtype=np.int32)
+        self.arrays: dict[str, np.ndarray] = {}
+        self._put_strings("ids", pack_strings(self._ids[owner] for owner in owners))
+        self.names = self._put_names()
+        self.type_names = self._put_types()
+        self._put_parents()
+        self._put_definitions()
+        rows = self._put_list("xrefs", records.xrefs)
+        self._put_strings("xrefs", records.xrefs.texts.strings().take(rows))
+        self._put_other_ids()
+
+    def _kept_owners(self, types: Collection[str]) -> np.ndarray:
+        """RETURNS (np.ndarray): Concepts that are kept, sorted by id."""
+        kept = as_array(self.records.is_record, bool).copy()
+        if types:
+            wanted = np.array([is_type(name, types) for name in self.records.type_number], bool)
+            owner, number = self.records.types.arrays()
+            of_type = np.zeros(len(kept), bool)
+            of_type[owner[wanted[number]]] = True
+            self._skip("concept of another type", np.flatnonzero(kept & ~of_type))
+            kept &= of_type
+        named = np.zeros(len(kept), bool)
+        named[self.records.names.arrays()[0]] = True
+        asked = f" in {', '.join(sorted(self.records.langs))}" if self.records.langs else ""
+        self._skip(f"concept without a name{asked}", np.flatnonzero(kept & ~named))
+        owners = np.flatnonzero(kept & named)
+        return np.array(sorted(owners.tolist(), key=self._ids.__getitem__), np.int64)
+
+    def _skip(self, reason: str, owners: np.ndarray) -> None:
+        for i, owner in enumerate(owners[:MAX_PLACES]):
+            last = i == MAX_PLACES - 1
+            self.report.skip(reason, self._ids[owner], len(owners) - i if last else 1)
+
+    def _put_names(self) -> Strings:
+        """RETURNS (Strings): The names, those of a concept together, the preferred one first."""
+        owner, text = self.records.names.arrays()
+        preferred = as_array(self.records.preferred, bool)
+        kept, repeated = self._choose(owner, text, first=preferred)
+        self._skip(
+            "alias that its concept has already (kept once)", owner[repeated[~preferred[repeated]]]
+        )
+        row, flagged = self._row[owner[kept]], preferred[kept]
+        _, first = np.unique(row[flagged], return_index=True)
+        front = np.zeros(len(kept), bool)
+        front[np.flatnonzero(flagged)[first]] = True
+        kept = kept[np.lexsort((~front, row))]
+        lang = as_array(self.records.lang, np.uint8)[kept]
+        concept, begin = self._row[owner[kept]], starts(np.bincount(row, minlength=self.n_concepts))
+        self.arrays |= {"name_concept": concept, "name_lang": lang, "first_name": begin}
+        further = preferred[kept] & (lang == lang[begin[:-1]][concept])
+        further[begin[:-1]] = False
+        self._skip("second preferred name in a language (kept as alias)", owner[kept[further]])
+        names = self.records.names.texts.strings().take(kept)
+        self._put_strings("names", names)
+        return names
+
+    def _choose(
+        self, owner: np.ndarray, value: np.ndarray, first: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose the different values of each concept that is kept.
+
+        owner, value (np.ndarray): (n,), in the order they came.
+        first (np.ndarray | None): (n,) bool: of equal values these are chosen.
+        RETURNS (tuple[np.ndarray, np.ndarray]): Positions of the chosen ones, by row of the
+            concept, then as they came; and those of the repeated ones.
+        """
+        row = self._row[owner]
+        order = np.lexsort((value, row) if first is None else (~first, value, row))
+        row_in, value_in = row[order], value[order]
+        same = (row_in[1:] == row_in[:-1]) & (value_in[1:] == value_in[:-1])
+        repeated = order[1:][same]
+        kept = row >= 0
+        repeated = repeated[kept[repeated]]
+        kept[repeated] = False
+        chosen = np.flatnonzero(kept)
+        return chosen[np.argsort(row[chosen], kind="stable")], np.sort(repeated)
+
+    def _put_list(self, name: str, values: Values) -> np.ndarray:
+        """RETURNS (np.ndarray): Positions of the values, each once for a concept, as they follow
+        each other in the lists whose beginnings are put in X_start."""
+        owner, value = values.arrays()
+        chosen, _ = self._choose(owner, value)
+        self._put_starts(name, self._row[owner[chosen]])
+        return chosen
+
+    def _put_starts(self, name: str, row: np.ndarray) -> None:
+        self.arrays[f"{name}_start"] = starts(np.bincount(row, minlength=self.n_concepts))
+
+    def _put_types(self) -> list[str]:
+        """RETURNS (list[str]): Names of the types that a concept has, sorted."""
+        number = self.records.types.arrays()[1][self._put_list("types", self.records.types)]
+        names = list(self.records.type_number)
+        there = sorted(np.unique(number).tolist(), key=names.__getitem__)
+        rank = np.zeros(len(names), np.int32)
+        rank[there] = np.arange(len(there))
+        self.arrays["types"] = rank[number]
+        return [names[i] for i in there]
+
+    def _put_definitions(self) -> None:
+        """The first one of each concept."""
+        owner, _ = self.records.definitions.arrays()
+        chosen, _ = self._choose(owner, np.zeros(len(owner), np.int64))
+        texts = self.records.definitions.texts.strings().take(chosen)
+        lengths = np.zeros(self.n_concepts, np.int64)
+        lengths[self._row[owner[chosen]]] = np.diff(texts.start)
+        self._put_strings("definitions", Strings(texts.data, starts(lengths)))
+
+    def _put_parents(self) -> None:
+        """Rows of the parents; none that closes a circle."""
+        owner, value = self.records.parents.arrays()
+        chosen, _ = self._choose(owner, value)
+        child, parent = self._row[owner[chosen]], self._row[value[chosen]]
+        self._skip("parent that is no concept here", owner[chosen[parent < 0]])
+        known = parent >= 0
+        child, parent, chosen = child[known], parent[known], chosen[known]
+        links = np.ones(len(child), bool), (child, parent)
+        graph = sparse.csr_matrix(links, (self.n_concepts, self.n_concepts))
+        _, component = connected_components(graph, connection="strong")
+        circle = component[child] == component[parent]
+        self._skip("parent in a circle", owner[chosen[circle]])
+        self.arrays["parents"] = parent[~circle]
+        self._put_starts("parents", child[~circle])
+
+    def _put_other_ids(self) -> None:
+        """Alternative ids, sorted, with the row of their concept; and the other way round."""
+        owner, value = self.records.other_ids.arrays()
+        texts = self.records.other_ids.texts.strings()
+        target: dict[str, int] = {}
+        for i in self._choose(owner, value)[0].tolist():
+            text, row = texts[i], int(self._row[owner[i]])
+            number = self.records.number.get(text)
+            is_concept = number is not None and self._row[number] >= 0
+            if is_concept or target.setdefault(text, row) != row:
+                self.report.skip("alternative id that another concept has", self._ids[owner[i]])
+        ordered = sorted(target)
+        self._put_strings("other_ids", pack_strings(ordered))
+        rows = np.array([target[id] for id in ordered], np.int32)
+        self.arrays["other_concept"] = rows
+        self.arrays["others"] = np.argsort(rows, kind="stable").astype(np.int32)
+        self._put_starts("others", rows)
+
+    def _put_strings(self, name: str, texts: Strings) -> None:
+        self.arrays[name], self.arrays[f"{name}_at"] = texts.data, texts.start
+
+
+def is_type(name: str, wanted: Collection[str]) -> bool:
+    """RETURNS (bool): One of the wanted types is this one, or ends in "*" and this begins so."""
+    return any(name.startswith(w[:-1]) if w.endswith("*") else name == w for w in wanted)

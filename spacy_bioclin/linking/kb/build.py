@@ -1,0 +1,91 @@
+"""Concepts of any source become a knowledge base: joined by id, filtered, deduplicated, counted."""
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..names.index import index_names
+from .assemble import Assembly, is_type
+from .concepts import Concept, SkipReport
+from .knowledge_base import KnowledgeBase
+from .records import Records
+from .storage import check_target, seal
+
+__all__ = ["KbBuilder", "build_kb", "index_names", "is_type"]
+
+
+class KbBuilder:
+    """Takes records, then makes the knowledge base.
+
+    report (SkipReport): Counts what is left out.
+    langs (Collection[str]): Keep names of these languages, and names without one; empty: all.
+    """
+
+    def __init__(self, report: SkipReport, *, langs: Collection[str] = ()) -> None:
+        self.report, self._records = report, Records(report, langs)
+
+    def add(self, record: Concept) -> None:
+        """Add a concept, or more about one that was added before.
+
+        RAISES (BioclinError): There are too many languages for a knowledge base.
+        """
+        self._records.add(record)
+
+    def build(
+        self, *, types: Collection[str] = (), meta: Mapping[str, Any] | None = None
+    ) -> KnowledgeBase:
+        """Make the knowledge base of what was added; nothing can be added any more.
+
+        The preferred name of a concept is the first that a record called so, in a language that
+        is kept, and else the first alias.
+
+        types (Collection[str]): Keep concepts of these types, "C04*" for all that begin so; empty:
+            all.
+        meta (Mapping | None): Name, version, sources: what the knowledge base says of itself.
+        RETURNS (KnowledgeBase): In memory.
+        RAISES (BioclinError): Nothing is left.
+        """
+        records, self._records = self._records, Records(self.report, ())
+        assembly = Assembly(records, types, self.report)
+        arrays, names, type_names = assembly.arrays, assembly.names, assembly.type_names
+        lang_codes = list(records.lang_number)
+        # The index takes more room than all the records do.
+        del assembly, records
+        arrays |= index_names(names)
+        about = {
+            **{"name": "", "version": "", "sources": []},
+            **(meta or {}),
+            "langs": sorted(lang_codes[i] for i in np.unique(arrays["name_lang"])),
+            "lang_codes": lang_codes,
+            "types": type_names,
+            "n_concepts": len(arrays["ids_at"]) - 1,
+            "n_names": len(names),
+            # Without the places, which are paths of the machine it was built on.
+            "skipped": dict(self.report.counts.most_common()),
+        }
+        return KnowledgeBase(arrays, seal(arrays, about))
+
+
+def build_kb(
+    concepts: Iterable[Concept],
+    path: Path | str,
+    *,
+    langs: Collection[str] = (),
+    types: Collection[str] = (),
+    meta: Mapping[str, Any] | None = None,
+    report: SkipReport | None = None,
+) -> KnowledgeBase:
+    """Build a knowledge base and write it; see `KbBuilder`.
+
+    concepts (Iterable[Concept]): From any readers; records of one id are joined.
+    path (Path | str): Folder for it.
+    RETURNS (KnowledgeBase): Memory-mapped.
+    RAISES (BioclinError): Nothing is left, or the folder holds something else.
+    """
+    check_target(Path(path))
+    builder = KbBuilder(report or SkipReport(), langs=langs)
+    for concept in concepts:
+        builder.add(concept)
+    return builder.build(types=types, meta=meta).write(path)

@@ -1,0 +1,111 @@
+"""Records of concepts as they come, held as numbers and bytes until a knowledge base is made."""
+
+import re
+from array import array
+from collections.abc import Collection
+
+import numpy as np
+
+from ...errors import BioclinError
+from ..names.columns import StringBuffer, as_array
+from ..names.normalize import normalize
+from .concepts import Concept, SkipReport
+
+# A longer "name" is a definition or a table read wrongly.
+MAX_NAME = 500
+# Two together are left of any text, which spares most names a normalisation.
+SURE = re.compile("[A-Za-z0-9]{2}")
+# A byte tells the language of a name.
+MAX_LANGS = 256
+
+
+class Values:
+    """Numbers that belong to concepts, in the order they came."""
+
+    def __init__(self) -> None:
+        self.owner, self.value = array("i"), array("q")
+
+    def append(self, owner: int, value: int) -> None:
+        self.owner.append(owner)
+        self.value.append(value)
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """RETURNS (tuple[np.ndarray, np.ndarray]): Owners int32, values int64."""
+        return as_array(self.owner, np.int32), as_array(self.value, np.int64)
+
+
+class Texts(Values):
+    """Strings that belong to concepts; their values are equal where they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts = StringBuffer()
+
+    def add(self, owner: int, text: str) -> None:
+        self.append(owner, hash(text))
+        self.texts.append(text)
+
+
+class Records:
+    """All that records say, by the number that each id gets where it is first seen, be it as a
+    parent: its "owner" in the columns.
+
+    report (SkipReport): Counts names that are left out.
+    langs (Collection[str]): Keep names of these languages, and names without one; empty: all.
+    """
+
+    def __init__(self, report: SkipReport, langs: Collection[str]) -> None:
+        self.report, self.langs = report, frozenset(langs)
+        self.number: dict[str, int] = {}
+        self.type_number: dict[str, int] = {}
+        self.lang_number: dict[str, int] = {}
+        self.is_record, self.parents, self.types = bytearray(), Values(), Values()
+        self.names, self.lang, self.preferred = Texts(), array("B"), bytearray()
+        self.definitions, self.xrefs, self.other_ids = Texts(), Texts(), Texts()
+
+    def add(self, record: Concept) -> None:
+        """Add a concept, or more about one that was added before.
+
+        RAISES (BioclinError): There are too many languages for a knowledge base.
+        """
+        owner = self._owner(record.id)
+        self.is_record[owner] = True
+        if record.name:
+            self._add_name(owner, record.id, record.name, record.lang, preferred=True)
+        for alias in record.aliases:
+            self._add_name(owner, record.id, alias.text, alias.lang, preferred=False)
+        for name in record.types:
+            self.types.append(owner, self.type_number.setdefault(name, len(self.type_number)))
+        for parent in record.parents:
+            self.parents.append(owner, self._owner(parent))
+        if record.definition:
+            self.definitions.add(owner, record.definition)
+        for xref in record.xrefs:
+            self.xrefs.add(owner, xref)
+        for other in record.alternative_ids:
+            self.other_ids.add(owner, other)
+
+    def _owner(self, id: str) -> int:
+        owner = self.number.setdefault(id, len(self.number))
+        if owner == len(self.is_record):
+            self.is_record.append(False)
+        return owner
+
+    def _add_name(self, owner: int, id: str, text: str, lang: str, *, preferred: bool) -> None:
+        text = " ".join(text.split())
+        number = self.lang_number.setdefault(lang, len(self.lang_number))
+        if number == MAX_LANGS:
+            raise BioclinError(
+                f"{id}: {lang[:20]!r} is language number {MAX_LANGS + 1} of the names; is the "
+                "column of the language another one?"
+            )
+        if lang and self.langs and lang not in self.langs:
+            self.report.skip(f"name in language {lang}, not asked for", id)
+        elif len(text) > MAX_NAME:
+            self.report.skip(f"name over {MAX_NAME} characters", id)
+        elif not SURE.search(text) and not normalize(text):
+            self.report.skip("name without a letter (Latin or Greek) or digit", id)
+        else:
+            self.names.add(owner, text)
+            self.lang.append(number)
+            self.preferred.append(preferred)

@@ -1,0 +1,98 @@
+"""One form for the many ways in which a name is written, in Spanish and English alike.
+
+Nothing here asks for the language of a name: notes mix both, and terminologies often do not say.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+
+import srsly
+
+_DATA = srsly.read_yaml(Path(__file__).with_suffix(".yml"))
+GREEK: dict[str, str] = _DATA["greek"]
+ROMAN = {numeral: str(number) for numeral, number in _DATA["roman"].items()}
+STOP_WORDS = frozenset(_DATA["stop_words"])
+SPELLING: dict[str, str] = _DATA["spelling"]
+ENDINGS: dict[str, str] = _DATA["endings"]
+WORD = re.compile(r"[a-z0-9]+")
+POSSESSIVE = re.compile(r"['’`´]s\b")
+# Shorter words are abbreviations and stay.
+MIN_STEMMED = 5
+
+
+def fold_name(text: str) -> str:
+    """RETURNS (str): The text without case, accents and possessives, Greek letters by name."""
+    folded = text.casefold()
+    if not folded.isascii():
+        decomposed = unicodedata.normalize("NFKD", folded)
+        folded = "".join(GREEK.get(c, c) for c in decomposed if not unicodedata.combining(c))
+    return POSSESSIVE.sub("", folded) if "s" in folded else folded
+
+
+def normalize(text: str) -> str:
+    """The strictest form: two names that share it differ in case, accents or punctuation only.
+
+    text (str): A name or a mention.
+    RETURNS (str): Its words, lower case, ASCII, one blank between them.
+    """
+    return " ".join(WORD.findall(fold_name(text)))
+
+
+def _plain_stem(word: str) -> str:
+    """RETURNS (str): Number, gender and spelling folded; see `stem`."""
+    if word in ROMAN:
+        return ROMAN[word]
+    if len(word) < MIN_STEMMED or not word.isalpha():
+        return word[:-1] if len(word) == 4 and word[-1] == "s" and word[-2] not in "sui" else word
+    for old, new in SPELLING.items():
+        word = word.replace(old, new)
+    if word.endswith("ies"):
+        word = word[:-2]
+    elif word.endswith("s") and word[-2] not in "sui":
+        word = word[:-1]
+    if word.endswith("our"):
+        word = word[:-2] + "r"
+    elif word[-1] in "aeio" and len(word) >= MIN_STEMMED:
+        word = word[:-1]
+    for old, new in ENDINGS.items():
+        if word.endswith(old) and len(word) > len(old) + 2:
+            return word[: -len(old)] + new
+    return word
+
+
+_SYNONYMS = {
+    _plain_stem(word): _plain_stem(words[0]) for words in _DATA["synonyms"] for word in words
+}
+MODIFIERS = frozenset(_plain_stem(word) for word in _DATA["modifiers"])
+
+
+@lru_cache(maxsize=1_000_000)
+def stem(word: str) -> str:
+    """Fold what does not change the meaning of a folded word within a name: number, gender and
+    spelling ("renales", "renal"; "anaemia", "anemia"), adjective and noun ("thrombotic",
+    "thrombosis"), and a few words of one meaning ("renal", "kidney").
+
+    A stem is no word, and now and then two words meet in one: the strict form comes first.
+    """
+    plain = _plain_stem(word)
+    return _SYNONYMS.get(plain, plain)
+
+
+def name_key(text: str) -> str:
+    """The loosest form that still means the same: stems in alphabetical order, no stop words.
+
+    text (str): A name or a mention, or its normalised form.
+    RETURNS (str): Stems with one blank between them; `normalize(text)` where only stop words stand.
+    """
+    words = WORD.findall(fold_name(text))
+    return " ".join(sorted({stem(word) for word in words if word not in STOP_WORDS})) or " ".join(
+        words
+    )
+
+
+def core_key(key: str) -> str:
+    """RETURNS (str): The key without words that say how, how much or where ("severe", "bilateral");
+    as it is where nothing else is left."""
+    return " ".join(stem for stem in key.split(" ") if stem not in MODIFIERS) or key

@@ -1,0 +1,157 @@
+"""Learn from linked mentions: the names that they are, and how to rank."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...errors import BioclinError
+from ..candidates import N_FEATURES, CandidateGenerator, Pool
+from ..learned import N_FOLDS, LearnedMention, LearnedNames
+from ..ranking import NIL, Ranker
+
+
+class TrainMention(NamedTuple):
+    """A linked mention, or a part of a composite one.
+
+    text (str): With its abbreviations expanded.
+    ids (tuple[str, ...]): Ids of the knowledge base, any of which is right; () is NIL.
+    note (int): Number of its note; mentions of one note do not help each other.
+    """
+
+    text: str
+    ids: tuple[str, ...]
+    note: int
+
+
+class FitSettings(NamedTuple):
+    """How the ranker is trained.
+
+    hidden (int): Width of the hidden layer.
+    epochs (int): Passes over the mentions.
+    learn_rate (float): Of Adam.
+    weight_decay (float): Of AdamW.
+    batch (int): Different mentions of an update.
+    seed (int): Of weights and order.
+    """
+
+    hidden: int = 32
+    epochs: int = 40
+    learn_rate: float = 0.01
+    weight_decay: float = 0.01
+    batch: int = 256
+    seed: int = 0
+
+
+def learn_names(generator: CandidateGenerator, mentions: Iterable[TrainMention]) -> LearnedNames:
+    """RETURNS (LearnedNames): Of the mentions with one id; those with several do not say which part
+    of them means what."""
+    return LearnedNames(
+        generator.kb,
+        (
+            LearnedMention(mention.text, mention.ids[0], mention.note % N_FOLDS)
+            for mention in mentions
+            if len(mention.ids) == 1
+        ),
+    )
+
+
+def fit_ranker(
+    generator: CandidateGenerator,
+    mentions: Sequence[TrainMention],
+    settings: FitSettings,
+) -> tuple[Ranker, dict[str, Any]]:
+    """Train a ranker on what a generator finds, each mention as if its fold had not been learned.
+
+    generator (CandidateGenerator): With the names that were learned from these mentions.
+    mentions (Sequence[TrainMention]): All of them, repeats included.
+    settings (FitSettings): How.
+    RETURNS (tuple[Ranker, dict]): The ranker, and counts: mentions, different ones, those whose
+        concept was found, loss of the first and last epoch.
+    RAISES (BioclinError): No mention has its concept among the candidates.
+    """
+    counts = Counter((m.text, m.ids, m.note % N_FOLDS) for m in mentions)
+    cases = list(counts)
+    pools = generator([text for text, _, _ in cases], [fold for _, _, fold in cases])
+    kb = generator.kb
+    wanted = [{kb.number(id) for id in ids} - {None} for _, ids, _ in cases]
+    found = [
+        bool(rows & set(pool.concepts.tolist())) for rows, pool in zip(wanted, pools, strict=True)
+    ]
+    if not any(found):
+        raise BioclinError(
+            f"ranker: of {len(mentions):,} mentions none has its concept among the candidates: do "
+            "the ids of the corpus belong to this knowledge base?"
+        )
+    features, gold, real = _pad(pools, wanted)
+    weights = torch.tensor([counts[case] for case in cases], dtype=torch.float32)
+    model, losses = _train(features, gold, real, weights, settings)
+    report = {
+        "mentions": len(mentions),
+        "different": len(cases),
+        "found": sum(counts[case] for case, hit in zip(cases, found, strict=True) if hit),
+        "loss": [losses[0], losses[-1]],
+    }
+    return Ranker(model), report
+
+
+def _pad(pools: Sequence[Pool], wanted: Sequence[Collection[Any]]) -> tuple[Tensor, Tensor, Tensor]:
+    """RETURNS (tuple[Tensor, Tensor, Tensor]): (n, size, N_FEATURES) features, and two
+    (n, size + 1): what is right, the last being NIL, and what is there at all."""
+    size = max(len(pool.concepts) for pool in pools)
+    features = torch.zeros(len(pools), size, N_FEATURES)
+    gold = torch.zeros(len(pools), size + 1, dtype=torch.bool)
+    real = torch.zeros(len(pools), size + 1, dtype=torch.bool)
+    real[:, -1] = True
+    for i, (pool, rows) in enumerate(zip(pools, wanted, strict=True)):
+        n = len(pool.concepts)
+        features[i, :n] = torch.from_numpy(pool.features)
+        real[i, :n] = True
+        gold[i, :n] = torch.tensor([int(c) in rows for c in pool.concepts], dtype=torch.bool)
+        gold[i, -1] = not gold[i, :n].any()
+    return features, gold, real
+
+
+def _train(
+    features: Tensor, gold: Tensor, real: Tensor, weights: Tensor, settings: FitSettings
+) -> tuple[dict[str, np.ndarray], list[float]]:
+    """RETURNS (tuple[dict, list[float]]): Weights of a `Ranker`, mean loss of each epoch."""
+    torch.manual_seed(settings.seed)
+    scale = 1 / features[real[:, :-1]].std(0).clamp(min=0.05)
+    hidden, out = nn.Linear(N_FEATURES, settings.hidden), nn.Linear(settings.hidden, 1, bias=False)
+    direct, nil = nn.Linear(N_FEATURES, 1, bias=False), nn.Parameter(torch.zeros(()))
+    model = nn.ModuleList([hidden, out, direct])
+    optimizer = torch.optim.AdamW(
+        [*model.parameters(), nil], lr=settings.learn_rate, weight_decay=settings.weight_decay
+    )
+    n_steps = settings.epochs * -(-len(features) // settings.batch)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, n_steps)
+    features = features * scale
+    losses = []
+    for _ in range(settings.epochs):
+        total = 0.0
+        for rows in torch.randperm(len(features)).split(settings.batch):
+            x = features[rows]
+            scores = (out(hidden(x).relu()) + direct(x)).squeeze(-1)
+            scores = torch.cat([scores, nil.expand(len(rows), 1)], 1)
+            scores = scores.masked_fill(~real[rows], -torch.inf)
+            right = scores.masked_fill(~gold[rows], -torch.inf)
+            loss = scores.logsumexp(1) - right.logsumexp(1)
+            optimizer.zero_grad()
+            (loss * weights[rows]).sum().div(weights[rows].sum()).backward()
+            optimizer.step()
+            schedule.step()
+            total += float((loss.detach() * weights[rows]).sum())
+        losses.append(total / float(weights.sum()))
+    parts = {
+        "scale": scale,
+        "hidden": hidden.weight.T,
+        "hidden_bias": hidden.bias,
+        "out": out.weight[0],
+        "direct": direct.weight[0],
+        NIL: nil,
+    }
+    return {name: values.detach().numpy() for name, values in parts.items()}, losses

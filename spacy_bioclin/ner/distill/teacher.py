@@ -1,0 +1,201 @@
+"""A trained pipeline annotates texts, and its own training notes, for a student to learn from."""
+
+import hashlib
+import lzma
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+
+from ...corpora.docbin import SUFFIX, read_docs, write_docs
+from ...corpora.readers import TEACHER_KEY
+from ...errors import BioclinError
+from ..component import ClinicalNer
+from .targets import write_lesson
+
+# Of one shard of Docs, before compression; msgpack ends at 2 GB.
+SHARD_BYTES = 500_000_000
+# Called with what is done, how many Docs it has, and the Docs.
+Watch = Callable[[str, int, Iterator[Doc]], Iterator[Doc]]
+
+
+class Teacher:
+    """A trained pipeline with one or more `bioclin_ner`.
+
+    nlp (Language): The pipeline, loaded from disk.
+    temperature (float): Divides its scores; above 1 the probabilities are more even.
+    """
+
+    def __init__(self, nlp: Language, *, temperature: float) -> None:
+        if not temperature > 0:
+            raise BioclinError(f"temperature = {temperature}: want a number above 0")
+        components = [pipe for _, pipe in nlp.pipeline]
+        self.heads = {
+            pipe.spans_key or "ents": pipe for pipe in components if isinstance(pipe, ClinicalNer)
+        }
+        if not self.heads:
+            raise BioclinError(
+                f"the teacher has no bioclin_ner, but {', '.join(nlp.pipe_names)}: give a pipeline "
+                "that was trained with a config like configs/ner.cfg"
+            )
+        self.nlp = nlp
+        self.temperature = temperature
+        last = max(components.index(head) for head in self.heads.values())
+        self._after = nlp.pipe_names[last + 1 :]  # one of them may free the encoder's vectors
+
+    def annotate_texts(self, texts: Iterable[str]) -> Iterator[Doc]:
+        """YIELDS (Doc): A Doc for each text, with the spans and probabilities of tags that the
+        teacher gives it."""
+        for doc, _ in self._annotate((text, None) for text in texts):
+            yield doc
+
+    def annotate_gold(self, docs: Iterable[Doc]) -> Iterator[Doc]:
+        """YIELDS (Doc): Each gold Doc, with the teacher's probabilities of tags beside its spans.
+
+        RAISES (BioclinError): The teacher has other tokens, or does not know a label.
+        """
+        pairs = self._annotate((doc.text, doc) for doc in docs)
+        for number, (doc, gold) in enumerate(pairs, start=1):
+            assert gold is not None
+            if not has_same_tokens(doc, gold):
+                raise BioclinError(
+                    f"document {number} of the training notes has {len(gold)} tokens, by the "
+                    f"teacher's tokenizer {len(doc)}: convert the corpus anew (bioclin convert), "
+                    "with the --lang of the teacher"
+                )
+            for layer, head in self.heads.items():
+                spans = gold.ents if layer == "ents" else gold.spans.get(layer, ())
+                if unknown := sorted({span.label_ for span in spans} - set(head.labels)):
+                    raise BioclinError(
+                        f"the training notes have {', '.join(unknown)} in the layer {layer}, which "
+                        f"the teacher does not know ({', '.join(head.labels)}): take a teacher "
+                        "that was trained on the same labels"
+                    )
+            gold.user_data[TEACHER_KEY] = {**doc.user_data[TEACHER_KEY], "silver": False}
+            yield gold
+
+    def _annotate(
+        self, texts: Iterator[tuple[str, Doc | None]]
+    ) -> Iterator[tuple[Doc, Doc | None]]:
+        with self.nlp.select_pipes(disable=self._after):
+            for batch in minibatch(texts, self.nlp.batch_size):
+                docs = list(self.nlp.pipe([text for text, _ in batch]))
+                layers = {
+                    layer: head.get_marginals(docs, temperature=self.temperature)
+                    for layer, head in self.heads.items()
+                }
+                for i, (doc, (_, gold)) in enumerate(zip(docs, batch, strict=True)):
+                    lessons = {
+                        layer: write_lesson(found[i], self.heads[layer].tag_sets)
+                        for layer, found in layers.items()
+                    }
+                    said = {"silver": True, "temperature": self.temperature, "layers": lessons}
+                    doc.user_data = {TEACHER_KEY: said}  # without the encoder's vectors
+                    yield doc, gold
+
+    @property
+    def shard_tokens(self) -> int:
+        """RETURNS (int): How many annotated tokens go into one shard on disk."""
+        n_tags = sum(len(head.tag_sets) * head.tag_sets[0].n_tags for head in self.heads.values())
+        return SHARD_BYTES // (100 + 2 * n_tags)
+
+
+def has_same_tokens(one: Doc, other: Doc) -> bool:
+    """RETURNS (bool): Both Docs cut their text at the same offsets."""
+    return len(one) == len(other) and all(
+        a.idx == b.idx and len(a) == len(b) for a, b in zip(one, other, strict=True)
+    )
+
+
+def read_texts(path: Path) -> Iterator[str]:
+    """Read documents to annotate.
+
+    path (Path): .txt or .xz with one document a line, in UTF-8; or Docs (.spacy), whose annotation
+        is not looked at.
+    YIELDS (str): The text of each document; empty lines are none.
+    RAISES (BioclinError): The file cannot be read, or is of another kind.
+    """
+    if path.suffix == SUFFIX:
+        yield from (doc.text for doc in read_docs(path, Vocab()))
+        return
+    if path.suffix not in (".txt", ".xz"):
+        raise BioclinError(f"{path}: want .txt or .xz (one document a line), or {SUFFIX}")
+    try:
+        with _open_text(path) as file:
+            for line in file:
+                if line.strip():
+                    yield line.rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise BioclinError(f"{path}: not UTF-8; convert the file to UTF-8 first") from None
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise BioclinError(f"{path}: cannot be read ({reason})") from None
+
+
+def _open_text(path: Path) -> IO[str]:
+    if path.suffix == ".xz":
+        return lzma.open(path, "rt", encoding="utf-8", newline="\n")
+    return path.open(encoding="utf-8", newline="\n")
+
+
+def write_corpus(
+    teacher: Teacher, gold: Path | None, texts: Iterable[Path], folder: Path, watch: Watch
+) -> None:
+    """Fill a folder with what a student learns from: gold-….spacy, and silver-….spacy for each file
+    of texts. A name holds the hash of the teacher and of what it was given; a file that is there
+    already is kept, all else in the folder is deleted.
+
+    gold (Path | None): Training notes (.spacy); None to learn from the teacher alone.
+    texts (Iterable[Path]): See `read_texts`.
+    folder (Path): The folder, ours alone.
+    watch (Watch): Shows how far a file has come.
+    """
+    key = f"{hash_files(teacher.nlp.path)} {teacher.temperature}"
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = set()
+    for kind, path in [*([("gold", gold)] if gold else []), *(("silver", path) for path in texts)]:
+        digest = hashlib.sha256(f"{key} {hash_files(path)}".encode()).hexdigest()[:16]
+        out = folder / f"{kind}-{digest}{SUFFIX}"
+        wanted.add(out)
+        if out.exists():
+            continue
+        if kind == "gold":
+            n_docs = sum(1 for _ in read_docs(path, teacher.nlp.vocab))
+            docs = teacher.annotate_gold(read_docs(path, teacher.nlp.vocab))
+        else:
+            n_docs = sum(1 for _ in read_texts(path))
+            docs = teacher.annotate_texts(read_texts(path))
+        write_docs(watch(path.name, n_docs, docs), out, shard_tokens=teacher.shard_tokens)
+    for path in folder.iterdir():
+        if path not in wanted:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def hash_files(path: Path) -> str:
+    """RETURNS (str): SHA-256 of a file, or of all files of a folder and their names."""
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for file in files:
+        name = file.relative_to(path).as_posix()
+        digest.update(f"{name} {file.stat().st_size}\n".encode())
+        with file.open("rb") as content:
+            while block := content.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def check_student(nlp: Language, folder: Path) -> None:
+    """RAISES (BioclinError): The student's tokenizer cuts a text of the corpus otherwise."""
+    for number, doc in enumerate(read_docs(folder, nlp.vocab), start=1):
+        student = nlp.make_doc(doc.text)
+        if not has_same_tokens(student, doc):
+            raise BioclinError(
+                f"document {number} of {folder} has {len(doc)} tokens, by the student's tokenizer "
+                f"{len(student)}: give the student the [nlp.tokenizer] and the nlp.lang of the "
+                "teacher"
+            )

@@ -1,0 +1,161 @@
+"""Open a token-classification checkpoint of the `transformers` library; make a pipeline of it."""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import spacy
+import torch
+from spacy.language import Language
+from transformers import AutoModelForTokenClassification
+
+from ...encoders.loading import pack_tokenizer, quiet
+from ...errors import BioclinError
+from .aggregation import OUTSIDE
+from .component import PieceHead
+
+# Prefixes of schemes that mark more than where an entity begins; they hold "B-", too.
+SCHEMES = {"BILOU": "BILU", "BIOES": "BIES", "BMES": "BMES"}
+# What the prefixes are called in the scheme that `transformers` aggregates.
+AS_BIO = {"B": "B", "I": "I", "L": "I", "E": "I", "M": "I", "U": "B", "S": "B"}
+NAMELESS = re.compile(r"LABEL_\d+")
+
+
+class Checkpoint(NamedTuple):
+    """A token-classification checkpoint.
+
+    folder (Path): Where it is.
+    model (Any): Of `AutoModelForTokenClassification`, in fp32.
+    labels (list[str]): Of each output: "O", "B-X", "I-X".
+    scheme (str): What they were called in: "BIO", a name of `SCHEMES`, or "IO" (no prefixes).
+    """
+
+    folder: Path
+    model: Any
+    labels: list[str]
+    scheme: str
+
+
+def open_checkpoint(folder: Path, names: list[str] | None = None) -> Checkpoint:
+    """Read a checkpoint's weights and labels.
+
+    names (list[str] | None): Its labels in the order of their ids, instead of those in config.json.
+    RAISES (BioclinError): No checkpoint there, weights that are missing or of other layers, or
+        labels that say nothing.
+    """
+    if not (folder / "config.json").is_file():
+        raise BioclinError(
+            f"{folder} holds no config.json: give the folder of a checkpoint that "
+            "transformers wrote with save_pretrained, with its tokenizer"
+        )
+    try:
+        with quiet():
+            model, loaded = AutoModelForTokenClassification.from_pretrained(
+                folder, torch_dtype=torch.float32, output_loading_info=True, local_files_only=True
+            )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise BioclinError(
+            f"The checkpoint in {folder} cannot be opened for token classification: {reason}"
+        ) from error
+    missing, unexpected = sorted(loaded["missing_keys"]), sorted(loaded["unexpected_keys"])
+    if missing:
+        raise BioclinError(
+            f"The weights in {folder} lack {', '.join(missing[:3])}: not a checkpoint that was "
+            "trained for token classification; an encoder alone goes into `bioclin train`"
+        )
+    if unexpected:
+        raise BioclinError(
+            f"The weights in {folder} hold {', '.join(unexpected[:3])}, which "
+            f"{type(model).__name__} of transformers has no place for: predictions would not be "
+            "those of the program that trained it"
+        )
+    config = model.config
+    if config.is_encoder_decoder:
+        raise BioclinError(f"{folder}: {config.model_type} has a decoder; want an encoder")
+    labels, scheme = normalize_labels(names or _stated_labels(folder, config.id2label))
+    if len(labels) != config.num_labels:
+        raise BioclinError(f"--labels has {len(labels)} labels, {folder} {config.num_labels}")
+    model.config.id2label = dict(enumerate(labels))
+    model.config.label2id = {label: i for i, label in enumerate(labels)}
+    return Checkpoint(folder, model.eval(), labels, scheme)
+
+
+def _stated_labels(folder: Path, id2label: dict[int, str]) -> list[str]:
+    """RETURNS (list[str]): Labels of config.json, by id."""
+    if sorted(id2label) != list(range(len(id2label))):
+        raise BioclinError(
+            f"{folder}: id2label in config.json has the ids {sorted(id2label)}, want 0 to "
+            f"{len(id2label) - 1}; give --labels FILE"
+        )
+    names = [id2label[i] for i in range(len(id2label))]
+    if any(NAMELESS.fullmatch(name) for name in names):
+        raise BioclinError(
+            f"{folder}: config.json does not say what its {len(names)} labels mean (LABEL_0, …): "
+            "give --labels FILE, one label a line in the order of the ids, as the training data "
+            "had them"
+        )
+    return names
+
+
+def normalize_labels(names: list[str]) -> tuple[list[str], str]:
+    """Say labels of any scheme in the one that `transformers` aggregates.
+
+    names (list[str]): "O" and labels with or without prefix.
+    RETURNS (tuple): "O", "B-X" and "I-X", and the scheme that they were in (see `Checkpoint`).
+    RAISES (BioclinError): No label is "O".
+    """
+    if OUTSIDE not in names:
+        raise BioclinError(
+            f"The labels {', '.join(names[:5])}{', …' if len(names) > 5 else ''} have no 'O' for "
+            "text outside of entities: give --labels FILE, one label a line in the order of the "
+            "ids, with O in its place"
+        )
+    prefixed = {name for name in names if re.match(r"[BILUESM]-.", name)}
+    prefixes = {name[0] for name in prefixed}
+    all_prefixed = len(prefixed) == len(names) - 1
+    scheme = "BIO" if "B" in prefixes else "IO"
+    if all_prefixed and "B" in prefixes and not prefixes <= set("BI"):
+        scheme = next((s for s, own in SCHEMES.items() if prefixes <= set(own)), scheme)
+    known = SCHEMES.get(scheme, "BI")
+    labels = []
+    for name in names:
+        if name == OUTSIDE:
+            labels.append(name)
+        elif name in prefixed and name[0] in known:
+            labels.append(f"{AS_BIO[name[0]]}-{name[2:]}")
+        else:
+            labels.append(f"I-{name}")
+    return labels, scheme
+
+
+def make_pipeline(
+    checkpoint: Checkpoint, *, lang: str, aggregation: str, spans_key: str | None, precision: str
+) -> Language:
+    """Make a spaCy pipeline that finds what the checkpoint finds. It takes the model's head: the
+    checkpoint cannot be used afterwards.
+
+    aggregation, spans_key: See `make_hf_ner`.
+    precision (str): See `choose_precision`; scores equal those of `transformers` in "fp32".
+    RAISES (BioclinError): Encoder.v1 cannot use the encoder, or an unknown setting.
+    """
+    nlp = spacy.blank(
+        lang, config={"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
+    )
+    nlp.add_pipe("bioclin_sentences", name="sentences")
+    encoder = {
+        "@architectures": "spacy-bioclin.Encoder.v1",
+        "name": str(checkpoint.folder),
+        "precision": precision,
+    }
+    nlp.add_pipe("transformer", config={"max_batch_items": 16384, "model": encoder})
+    scorer = {"@scorers": "spacy-bioclin.span_scorer.v1", "spans_key": spans_key}
+    settings = {"aggregation": aggregation, "spans_key": spans_key, "scorer": scorer}
+    ner: Any = nlp.add_pipe("bioclin_hf_ner", name="ner", config=settings)
+    attrs = {"tensor": None, "_.trf_data": None}
+    nlp.add_pipe("doc_cleaner", name="cleaner", config={"attrs": attrs, "silent": True})
+    transformer: Any = nlp.get_pipe("transformer")
+    transformer.initialize(lambda: [], nlp=nlp)
+    files = pack_tokenizer(transformer.model.tokenizer)
+    ner.set_head(PieceHead(checkpoint.model), files, checkpoint.labels)
+    return nlp

@@ -1,0 +1,116 @@
+"""Run the same work on many parts in one process or several, and show how far it has come."""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from os import _exit
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import BioclinError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+P = TypeVar("P")
+R = TypeVar("R")
+PARTS_AHEAD = 2  # parts that wait for each process, so that none is idle and memory is bounded
+
+
+def map_parts(
+    start: Callable[[], Callable[[P], R]], parts: Iterable[P], processes: int
+) -> Iterator[tuple[P, R]]:
+    """Work on parts.
+
+    start (Callable): Called once in each process (so it can be pickled); gives what does the work.
+    parts (Iterable[P]): Read as far ahead as the processes need.
+    processes (int): 1 works in this process.
+    YIELDS (tuple[P, R]): Each part and what became of it, in order.
+    RAISES (BioclinError): A process was killed.
+    """
+    if processes == 1:
+        work = start()
+        for part in parts:
+            yield part, work(part)
+        return
+    # Not "fork": the progress bar runs in a thread, and a fork may copy a lock that it holds.
+    context = get_context("spawn")
+    waiting: deque[tuple[P, Future[R]]] = deque()
+    with ProcessPoolExecutor(processes, context, _start_worker, (start,)) as pool:
+        try:
+            for part in parts:
+                waiting.append((part, pool.submit(_work, part)))
+                if len(waiting) > PARTS_AHEAD * processes:
+                    done, future = waiting.popleft()
+                    yield done, future.result()
+            for done, future in waiting:
+                yield done, future.result()
+        except BrokenProcessPool:
+            raise BioclinError(
+                f"one of {processes} processes was killed, perhaps for want of memory; use fewer "
+                "with --processes"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_WORKER: dict[str, Any] = {}  # of this process: how to start, and from then on what does the work
+
+
+def _start_worker(start: Callable[[], Callable[[Any], Any]]) -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
+    _WORKER["start"] = start
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent is killed would wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        _exit(1)
+
+
+def _work(part: Any) -> Any:
+    # Not when the process starts: an error there does not reach the parent.
+    if "work" not in _WORKER:
+        _WORKER["work"] = _WORKER["start"]()
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(1)  # there is a process a core already
+    return _WORKER["work"](part)
+
+
+@contextmanager
+def show_progress(console: "Console", what: str) -> Iterator[Callable[[float, int], None]]:
+    """Show a bar with the share done, a rate and the time left.
+
+    what (str): What is counted ("records").
+    YIELDS (Callable): Sets the bar to a share done, from 0 to 1, and the number done so far.
+    """
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn(f"{{task.fields[n]}} {what}, {{task.fields[rate]}} a second, left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("", total=1.0, n=0, rate="?")
+
+        def show(share: float, n: int) -> None:
+            elapsed = progress.tasks[bar].elapsed
+            rate = f"{n / elapsed:,.1f}" if elapsed else "?"
+            progress.update(bar, completed=share, n=f"{n:,}", rate=rate)
+
+        yield show

@@ -1,0 +1,82 @@
+"""Read and write a layer of spans: `doc.ents`, or `doc.spans[key]`, with their probabilities.
+
+Everywhere in the package `spans_key` names the layer: a key of `doc.spans`, or None for `doc.ents`.
+The probability of an entity is in `ent._.probability`, those of a span group are in
+`doc.spans[key].attrs["scores"]`, which is where spaCy's own spancat puts them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from spacy.tokens import Doc, Span
+
+from .types import CharSpan
+
+
+def install_extensions() -> None:
+    """Register `span._.probability`, the posterior probability of an entity, or None."""
+    if not Span.has_extension("probability"):
+        Span.set_extension("probability", default=None)
+
+
+def get_spans(doc: Doc, spans_key: str | None) -> list[Span]:
+    """Read the spans of a layer.
+
+    RETURNS (list[Span]): Empty if the Doc does not have the layer.
+    """
+    return list(doc.ents) if spans_key is None else list(doc.spans.get(spans_key, ()))
+
+
+def is_annotated(doc: Doc, spans_key: str | None) -> bool:
+    """Check whether a Doc has the layer, even if there is no span in it."""
+    return doc.has_annotation("ENT_IOB") if spans_key is None else spans_key in doc.spans
+
+
+def get_char_spans(doc: Doc, spans_key: str | None) -> set[CharSpan]:
+    """Read the character offsets and labels of a layer."""
+    return {(span.start_char, span.end_char, span.label_) for span in get_spans(doc, spans_key)}
+
+
+def get_probabilities(doc: Doc, spans_key: str | None) -> list[float | None]:
+    """Read the probabilities of a layer's spans, in their order.
+
+    RETURNS (list[float | None]): None for a span whose component gave no probability.
+    """
+    if spans_key is None:
+        known = Span.has_extension("probability")
+        return [ent._.probability if known else None for ent in doc.ents]
+    group = doc.spans.get(spans_key, ())
+    scores = getattr(group, "attrs", {}).get("scores")
+    return [None] * len(group) if scores is None else [float(score) for score in scores]
+
+
+def get_layers(doc: Doc) -> Iterator[tuple[str | None, list[Span], list[float | None]]]:
+    """Read every layer of a Doc.
+
+    YIELDS (tuple): The layer's `spans_key`, its spans and their probabilities; `doc.ents` first.
+    """
+    for spans_key in (None, *doc.spans):
+        yield spans_key, get_spans(doc, spans_key), get_probabilities(doc, spans_key)
+
+
+def set_spans(
+    doc: Doc,
+    spans_key: str | None,
+    spans: Sequence[Span],
+    probabilities: Iterable[float | None],
+) -> None:
+    """Replace the spans of a layer and their probabilities.
+
+    spans (Sequence[Span]): For `doc.ents` they must not overlap, and tokens outside of them are
+        annotated as "O".
+    probabilities (Iterable[float | None]): One for each span; a span group needs numbers.
+    """
+    if spans_key is None:
+        install_extensions()  # lost when a worker process starts
+        doc.set_ents(list(spans), default="outside")
+        for span, probability in zip(spans, probabilities, strict=True):
+            span._.probability = probability
+    else:
+        doc.spans[spans_key] = list(spans)
+        scores = np.array(list(probabilities), dtype=np.float32)
+        doc.spans[spans_key].attrs["scores"] = scores

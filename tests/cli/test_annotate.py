@@ -1,0 +1,148 @@
+"""`bioclin annotate`, and the command line of `bioclin package`."""
+
+import json
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_bioclin.cli import app
+from spacy_bioclin.cli.package.package import read_license
+from spacy_bioclin.cli.run.annotate import find_texts
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Concept
+
+NOTE = "Paciente con neumonía en el Hospital General ."
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "more").mkdir(parents=True)
+    (folder / "one.txt").write_bytes(("\ufeff" + NOTE + "\r\n").encode())
+    (folder / "more" / "two.txt").write_bytes(NOTE.encode())
+    (folder / "empty.txt").write_bytes(b"")
+    return folder
+
+
+def test_jsonl_has_offsets_of_the_untouched_text(pipeline, notes, tmp_path):
+    out = tmp_path / "out" / "notes.jsonl"
+    done = run("annotate", pipeline, notes, "-o", out)
+    assert done.exit_code == 0, done.output
+    records = {r["id"]: r for r in map(json.loads, out.read_text("utf-8").splitlines())}
+    assert list(records) == ["empty", "more/two", "one"]
+    [entity] = records["more/two"]["entities"]
+    start = NOTE.index("neumonía")
+    assert (entity["start"], entity["end"], entity["label"]) == (start, start + 8, "DISEASE")
+    assert entity["text"] == "neumonía"
+    assert 0 < entity["probability"] <= 1
+    [place] = records["more/two"]["spans"]["phi"]
+    assert place["text"] == "Hospital General"
+    for record in records.values():  # byte-order mark and CRLF count
+        text = (notes / f"{record['id']}.txt").read_bytes().decode()
+        for span in record["entities"] + record["spans"].get("phi", []):
+            assert text[span["start"] : span["end"]] == span["text"]
+    assert records["empty"]["entities"] == []
+    assert [path.name for path in out.parent.iterdir()] == ["notes.jsonl"]
+
+
+def test_links_stand_beside_the_entity(notes, tmp_path):
+    build_kb([Concept("K1", "neumonía", "es")], tmp_path / "kb")
+    nlp = spacy.blank("es")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "DISEASE", "pattern": "neumonía"}])
+    nlp.add_pipe("bioclin_linker", config={"kb": str(tmp_path / "kb")})
+    nlp.to_disk(tmp_path / "pipeline")
+    done = run("annotate", tmp_path / "pipeline", notes / "one.txt", "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 0, done.output
+    [entity] = json.loads((tmp_path / "out.jsonl").read_text("utf-8"))["entities"]
+    assert entity["kb_id"] == "K1"
+    [candidate] = entity["candidates"]
+    assert candidate["name"] == "neumonía"
+    assert candidate["score"] > 0.9
+
+
+def test_outputs_are_not_overwritten_unless_asked(pipeline, notes, tmp_path):
+    out = tmp_path / "notes.jsonl"
+    out.write_text("mine")
+    done = run("annotate", pipeline, notes, "-o", out)
+    assert done.exit_code == 1
+    assert "--overwrite" in done.stderr
+    assert out.read_text() == "mine"
+    assert run("annotate", pipeline, notes, "-o", out, "--overwrite").exit_code == 0
+    assert out.read_text() != "mine"
+
+
+def test_unreadable_files_are_errors_or_counted(pipeline, notes, tmp_path):
+    (notes / "latin.txt").write_bytes("neumonía\nbronquitis señora".encode("latin-1"))
+    out = tmp_path / "notes.jsonl"
+    done = run("annotate", pipeline, notes, "-o", out)
+    assert done.exit_code == 1
+    assert "latin.txt, line 1: not UTF-8" in done.stderr.replace("\n", " ")
+    assert not out.exists()
+    done = run("annotate", pipeline, notes, "-o", out, "--skip-bad")
+    assert done.exit_code == 0
+    assert "1 of 4 files skipped" in done.stderr
+    assert len(out.read_text("utf-8").splitlines()) == 3
+    assert "Paciente" not in done.stderr  # no text of a note
+
+
+def test_table_and_stdin(pipeline):
+    done = run("annotate", pipeline, "-", input=NOTE)
+    assert done.exit_code == 0
+    assert "neumonía" in done.stdout
+    assert "PLACE" in done.stdout
+    assert run("annotate", pipeline, "-", input="").stdout.strip() == "stdin: nothing found"
+
+
+def test_ids_that_clash_and_missing_files_are_errors(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.txt").write_text("")
+    with pytest.raises(BioclinError, match="would both be document 'x'"):
+        find_texts([tmp_path / "a", tmp_path / "b"])
+    assert list(find_texts([tmp_path])) == ["a/x", "b/x"]
+    assert list(find_texts([tmp_path / "a", tmp_path / "a"])) == ["x"]
+    with pytest.raises(BioclinError, match="no such file"):
+        find_texts([tmp_path / "c"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BioclinError, match=r"no \.txt file"):
+        find_texts([tmp_path / "empty"])
+
+
+def test_package_command_takes_licences_from_catalogue_and_encoder(pipeline, tmp_path):
+    encoder = tmp_path / "some-encoder"
+    encoder.mkdir()
+    (encoder / "README.md").write_text("---\nlanguage: es\nlicense: apache-2.0\n---\n# Title\n")
+    options = ("--name", "x", "--version", "0.1.0", "--task", "meddocan", "--encoder", encoder)
+    done = run("package", pipeline, tmp_path / "out", *options)
+    assert done.exit_code == 0, done.output
+    [wheel] = (tmp_path / "out").iterdir()
+    assert wheel.name == "es_bioclin_x-0.1.0-py3-none-any.whl"
+    done = run("package", pipeline, tmp_path / "out", *options[:4], "--task", "meddocam")
+    assert done.exit_code == 1
+    assert "want one of" in done.stderr
+    metrics = tmp_path / "metrics.json"
+    metrics.write_text('{"scores": {}}')
+    done = run("package", pipeline, tmp_path / "out", *options, "--metrics", metrics)
+    assert done.exit_code == 1
+    assert "has no corpus, layers" in done.stderr
+
+
+def test_license_of_an_encoder(tmp_path):
+    card = tmp_path / "README.md"
+    assert read_license(tmp_path) == ""
+    card.write_text("---\nlicense: mit\n---\ntext\n---\n")
+    assert read_license(tmp_path) == "mit"
+    for content in (
+        "# No front matter\n---\nlicense: mit\n---\n",
+        "---\n: [\n---\n",
+        "",
+        "---\na\n---\n",
+    ):
+        card.write_text(content)
+        assert read_license(tmp_path) == ""

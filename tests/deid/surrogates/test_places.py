@@ -1,0 +1,120 @@
+"""Places agree with each other: town, province and postcode move together."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_bioclin.deid.secret import Secret
+from spacy_bioclin.deid.surrogates.places import (
+    area_cycle,
+    load_gazetteer,
+    make_country,
+    make_place,
+    make_postcode,
+    make_profession,
+    province_of,
+)
+from spacy_bioclin.text import fold_alnum
+
+KEY = b"0123456789abcdef"
+SECRETS = st.builds(Secret, st.just(KEY), st.text(max_size=5))
+SPAIN, STATES = load_gazetteer("es"), load_gazetteer("en")
+
+
+def test_the_provinces_are_all_there() -> None:
+    assert list(SPAIN.area_names) == [f"{code:02d}" for code in range(1, 53)]
+    assert len(STATES.area_names) == 50
+    # A name stands for one place only.
+    n_towns = sum(len(towns) for area, towns in SPAIN.area_towns.items() if area)
+    assert n_towns == len(SPAIN.towns) > 250
+
+
+@pytest.mark.parametrize(
+    ("code", "province"),
+    [
+        ("28013", "Madrid"),
+        ("08001", "Barcelona"),
+        ("01001", "Álava"),
+        ("53000", None),
+        ("2801", None),
+    ],
+)
+def test_province_of_a_postcode(code: str, province: str | None) -> None:
+    assert province_of(code) == province
+
+
+@settings(max_examples=60, deadline=None)
+@given(SECRETS, st.sampled_from(sorted(SPAIN.area_names)), st.data())
+def test_town_province_and_postcode_agree(secret: Secret, area: str, data: st.DataObject) -> None:
+    town = data.draw(st.sampled_from(SPAIN.area_towns[area]))
+    code = f"{area}{data.draw(st.integers(1, 999)):03d}"
+    new_code = make_postcode(code, secret, "es") or ""
+    assert new_code != code and new_code[:2] == area_cycle(secret, "es")[area] != area
+    new_town = make_place(town, secret, "es") or ""
+    assert SPAIN.towns[fold_alnum(new_town)] == new_code[:2]
+    assert make_place(SPAIN.area_names[area], secret, "es", (), True) == province_of(new_code)
+    assert make_place(f"{code} {town}", secret, "es") == f"{new_code} {new_town}"
+    assert make_place(town.upper(), secret, "es") == new_town.upper()
+
+
+@settings(max_examples=60, deadline=None)
+@given(SECRETS, st.sampled_from(sorted(STATES.area_names)), st.integers(0, 10**6))
+def test_states_and_zip_codes_agree(secret: Secret, state: str, number: int) -> None:
+    low, high = STATES.zips[state]
+    code = f"{low + number % (high - low + 1):05d}"
+    new_state = make_place(state, secret, "en") or ""
+    low, high = STATES.zips[new_state]
+    assert new_state != state
+    new_code = make_postcode(code, secret, "en") or ""
+    assert new_code != code and low <= int(new_code) <= high
+    long = make_postcode(f"{code}-1234", secret, "en") or ""
+    assert low <= int(long[:5]) <= high and long[5] == "-" and len(long) == 10
+    name = make_place(STATES.area_names[state], secret, "en")
+    assert name == STATES.area_names[new_state]
+
+
+@settings(max_examples=60, deadline=None)
+@given(SECRETS, st.text(min_size=1, max_size=20))
+def test_any_text_becomes_another_place_or_nothing(secret: Secret, value: str) -> None:
+    for make in (make_place, make_country, make_profession, make_postcode):
+        surrogate = make(value, secret, "es")
+        assert surrogate == make(value, secret, "es")
+        assert surrogate is None or fold_alnum(surrogate) != fold_alnum(value)
+
+
+def test_several_places_in_one_value() -> None:
+    for patient in "abcdef":
+        value = make_place("Getafe (Madrid), España", Secret(KEY, patient), "es") or ""
+        town, rest = value.split(" (")
+        province, country = rest.split("), ")
+        assert SPAIN.towns[fold_alnum(town)] == SPAIN.areas[fold_alnum(province)] != "28"
+        assert country not in ("España", "")
+
+
+def test_unknown_regions_and_foreign_codes() -> None:
+    secret = Secret(KEY, "1")
+    assert fold_alnum(make_place("Villaconejos de Abajo", secret, "es") or "") in SPAIN.towns
+    assert make_place("Cataluña", secret, "es") in SPAIN.regions
+    assert make_place("Boston", secret, "en") in STATES.area_towns[""]
+    foreign = make_postcode("SW1A 1AA", secret, "en") or ""
+    assert [char.isdigit() for char in foreign] == [char.isdigit() for char in "SW1A 1AA"]
+    assert foreign != "SW1A 1AA" and foreign.isupper()
+    assert make_postcode("Madrid", secret, "es") is None
+
+
+def test_a_forbidden_place_does_not_come_out() -> None:
+    secret = Secret(KEY, "1")
+    first = make_place("Madrid", secret, "es") or ""
+    other = make_place("Madrid", secret, "es", {fold_alnum(word) for word in first.split()})
+    assert other not in (None, first)
+
+
+def test_countries_and_professions_keep_their_case() -> None:
+    secret = Secret(KEY, "1")
+    country = make_country("España", secret, "es") or ""
+    assert make_country("ESPAÑA", secret, "es") == country.upper()
+    assert len(make_country("USA", secret, "es") or "") == 3
+    assert not (make_country("EE.UU.", secret, "es") or "X").isupper()
+    job = make_profession("carpintero", secret, "es") or ""
+    assert job.islower() and make_profession("CARPINTERO", secret, "es") == job.upper()
+    assert make_profession("", secret, "es") is None

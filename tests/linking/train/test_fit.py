@@ -1,0 +1,152 @@
+"""Learning names and ranking from linked mentions."""
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+import torch
+from spacy.tokens import Doc, DocBin, Span
+from typer.testing import CliRunner
+
+from spacy_bioclin.cli import app
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.candidates import N_FEATURES, CandidateGenerator, Pool
+from spacy_bioclin.linking.linker import Linker, Mention
+from spacy_bioclin.linking.ranking import Ranker
+from spacy_bioclin.linking.train.fit import FitSettings, TrainMention, _pad, _train, fit_ranker
+from spacy_bioclin.linking.train.fit_docs import (
+    Layer,
+    gather_mentions,
+    link_gold,
+    pair_parts,
+    train_linker,
+)
+
+SETTINGS = FitSettings(epochs=60, batch=16)
+# "cold" is a sensation in these notes, "AKI" an injury, and "fatigue" no concept.
+NOTES = [("cold", ("C8",)), ("AKI", ("C2",)), ("anaemia", ("C5",)), ("fatigue", ())] * 5
+
+
+@pytest.fixture
+def linker(clinic):
+    generator = CandidateGenerator(clinic, n_candidates=8, lang="en")
+    return Linker(generator, Ranker.untrained(), lang="en", types={}, n_shown=5, threshold=0.0)
+
+
+def train_mentions():
+    return [TrainMention(text, ids, note) for note, (text, ids) in enumerate(NOTES)]
+
+
+def test_training_learns_names_priors_and_nil(linker):
+    texts = ("cold", "AKI", "anaemia", "fatigue")
+    before = [link.kb_id for link in linker([Mention(text) for text in texts])]
+    assert before[1] != "C2"
+    _, report = train_linker(linker, train_mentions(), SETTINGS)
+    after = [link.kb_id for link in linker([Mention(text) for text in texts])]
+    assert after == ["C8", "C2", "C5", ""]
+    assert report["mentions"] == report["learned"] + 5 == 20
+    assert report["loss"][1] < report["loss"][0]
+
+
+def test_same_seed_same_ranker(linker):
+    first, _ = train_linker(linker, train_mentions(), SETTINGS)
+    linker.generator.learned = None
+    second, _ = train_linker(linker, train_mentions(), SETTINGS)
+    assert first == second
+
+
+def test_a_mention_does_not_help_itself(clinic):
+    """One mention of a name that no terminology has teaches nothing: its own fold is left out."""
+    generator = CandidateGenerator(clinic, n_candidates=8, lang="en")
+    alone = [TrainMention("zzz", ("C2",), 0)]
+    with pytest.raises(BioclinError, match="none has its concept among the candidates"):
+        fit_ranker(generator, alone, SETTINGS)
+    linker = Linker(generator, Ranker.untrained(), lang="en", types={}, n_shown=5, threshold=0.0)
+    with pytest.raises(BioclinError, match="of 1 mentions"):
+        train_linker(linker, alone, SETTINGS)
+
+
+def test_pad_marks_what_is_right_and_what_is_there():
+    pools = [
+        Pool(np.array([4, 7]), np.array([0, 0]), np.ones((2, N_FEATURES), np.float32)),
+        Pool(np.array([], np.int64), np.array([], np.int64), np.zeros((0, N_FEATURES), np.float32)),
+    ]
+    features, gold, real = _pad(pools, [{7}, {3}])
+    assert features.shape == (2, 2, N_FEATURES)
+    assert gold.tolist() == [[False, True, False], [False, False, True]]
+    assert real.tolist() == [[True, True, True], [False, False, True]]
+
+
+def test_loss_of_the_first_update_is_the_listwise_one():
+    """All scores equal: the chance of one right candidate among two and NIL is a third."""
+    features = torch.zeros(1, 2, N_FEATURES)
+    gold = torch.tensor([[True, False, False]])
+    real = torch.ones(1, 3, dtype=torch.bool)
+    torch.manual_seed(0)
+    weights, losses = _train(features, gold, real, torch.ones(1), FitSettings(epochs=1))
+    hidden = np.maximum(weights["hidden_bias"], 0) @ weights["out"]
+    # The update is small beside the start, where candidates score `hidden` and NIL 0.
+    expected = np.log(2 * np.exp(hidden) + 1) - hidden
+    assert losses[0] == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("parts", "ids", "expected"),
+    [
+        (("a", "b"), ("1", "2"), [("a", ("1",)), ("b", ("2",))]),
+        (("a", "b"), ("1",), [("a and b", ("1",))]),
+        (("a", "b"), ("1", "2", "3"), [("a", ("1", "2", "3")), ("b", ("1", "2", "3"))]),
+        (("a and b",), ("1", "2"), [("a and b", ("1", "2"))]),
+        (("a and b",), (), [("a and b", ())]),
+    ],
+)
+def test_parts_and_ids(parts, ids, expected):
+    assert [m[:2] for m in pair_parts("a and b", parts, ids, 3)] == expected
+
+
+def test_mention_learned_whole_is_not_taken_apart(linker):
+    composite = "breast and ovarian cancer"
+    assert linker.parts([composite]) == [("breast cancer", "ovarian cancer")]
+    train_linker(linker, [TrainMention(composite, ("C3",), note) for note in range(5)], SETTINGS)
+    assert linker.parts([composite]) == [(composite,)]
+    assert linker([Mention(composite)])[0].kb_id == "C3"
+
+
+def make_doc(nlp, text, *spans):
+    doc = nlp.make_doc(text)
+    doc.set_ents([doc.char_span(*span[:2], label="P", kb_id=span[2]) for span in spans])
+    return doc
+
+
+def test_gold_docs_expand_abbreviations_and_alternative_ids(linker):
+    nlp = spacy.blank("en")
+    text = "Acute kidney injury (AKI). Later AKI was gone."
+    doc = make_doc(nlp, text, (33, 36, "C20"))
+    assert gather_mentions([doc], linker, Layer(None, None)) == [
+        TrainMention("Acute kidney injury", ("C2",), 0)
+    ]
+    assert gather_mentions([doc], linker, Layer(None, ["OTHER"])) == []
+    [linked] = link_gold([doc], linker, Layer(None, None))
+    assert (linked.text, linked.gold, linked.rankings[0][0]) == ("AKI", ("C2",), "C2")
+
+
+def test_command_writes_a_model_that_the_component_uses(clinic, tmp_path):
+    nlp = spacy.blank("en")
+    docs = [make_doc(nlp, f"He has {t}.", (7, 7 + len(t), "|".join(i))) for t, i in NOTES]
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    arguments = [str(clinic.path), str(tmp_path / "train.spacy"), "--lang", "en"]
+    arguments += ["--dev", str(tmp_path / "train.spacy"), "-o", str(tmp_path / "model")]
+    done = CliRunner().invoke(app, ["train-linker", *arguments])
+    assert done.exit_code == 0, done.output
+    assert "fatigue" not in done.output
+    report = json.loads((tmp_path / "model" / "report.json").read_text("utf-8"))
+    assert report["dev"]["after"]["acc"] > report["dev"]["before"]["acc"]
+    config = {"kb": str(clinic.path), "model": str(tmp_path / "model")}
+    nlp.add_pipe("bioclin_linker", config=config)
+    doc = nlp.get_pipe("bioclin_linker")(make_doc(nlp, "AKI", (0, 3, "")))
+    assert isinstance(doc, Doc)
+    assert [(type(ent), ent.kb_id_) for ent in doc.ents] == [(Span, "C2")]
+    again = CliRunner().invoke(app, ["train-linker", *arguments])
+    assert again.exit_code == 1
+    assert "exists already" in again.output

@@ -1,0 +1,108 @@
+"""One trial of a sweep for real: a tiny encoder, a few invented notes."""
+
+from pathlib import Path
+
+import pytest
+import spacy
+
+from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.sweeps import trial as trial_module
+from spacy_bioclin.sweeps.sweep import CRASHED, DIVERGED, DONE, Plan, read_plan, read_results
+from spacy_bioclin.sweeps.trial import find_corpus, make_config, prepare_corpora, run_trial
+
+ROOT = Path(__file__).parents[2]
+PLAN = """
+tasks: {{demo: {{lang: en, layer: phi}}}}
+encoders: {{tiny: {encoder}}}
+strategies: {{plain: {{}}, wrong: {{freeze_layers: 9}}}}
+learn_rates: [1.0e-3, 1.0e+30]
+seeds: [0]
+train_notes: 3
+dev_notes: 2
+test_notes: 2
+settings:
+  components.transformer.model.window: 64
+  components.transformer.model.stride: 64
+  training.max_steps: 4
+  training.eval_frequency: 2
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sweep")
+
+
+@pytest.fixture
+def plan(folder: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.chdir(ROOT)
+    (folder / "plan.yml").write_text(PLAN.format(encoder=tiny_encoder), encoding="utf-8")
+    return read_plan(folder / "plan.yml")
+
+
+def test_corpora_are_drawn_once(plan: Plan, folder: Path) -> None:
+    corpora = prepare_corpora(plan, "demo", folder)
+    vocab = spacy.blank("en").vocab
+    sizes = {
+        split: len(list(read_docs(corpora / f"{split}.spacy", vocab)))
+        for split in ("train", "dev", "test")
+    }
+    assert sizes == {"train": 3, "dev": 2, "test": 2}
+    before = (corpora / "train.spacy").stat().st_mtime_ns
+    prepare_corpora(plan, "demo", folder)
+    assert (corpora / "train.spacy").stat().st_mtime_ns == before
+    assert find_corpus(plan, "demo").layer == "phi"
+
+
+def test_a_trial_is_trained_scored_and_cleared_away(
+    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [trial, *_] = plan.trials()
+    losses = []
+    score = trial_module.score
+    monkeypatch.setattr(
+        trial_module, "score", lambda nlp, *rest: losses.append(nlp.pipe_names) or score(nlp, *rest)
+    )
+    run_trial(plan, folder, -1, 1, trial)
+    [result] = read_results(folder, [trial])
+    assert result["status"] == DONE and result["error"] is None
+    assert [step for step, _ in result["curve"]] == [0, 2, 4]
+    assert len(result["test"]["per_doc"]) == 2 and len(losses) == 2
+    tp, fp, fn = (sum(column) for column in zip(*result["test"]["per_doc"], strict=True))
+    assert tp + fn > 0
+    assert result["test"]["f"] == pytest.approx(2 * tp / max(1, 2 * tp + fp + fn))
+    assert result["settings"]["train_notes"] == 3
+    assert not (folder / "trials" / trial.name / "training").exists()
+
+
+def test_dev_is_scored_by_the_layer_alone(plan: Plan, folder: Path) -> None:
+    [trial, *_] = plan.trials()
+    config = make_config(plan, trial, prepare_corpora(plan, "demo", folder))
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    weights = nlp.config["training"]["score_weights"]
+    assert {key: weight for key, weight in weights.items() if weight} == {"spans_phi_f": 1.0}
+
+
+def test_a_trial_that_diverges_says_at_which_rate(plan: Plan, folder: Path) -> None:
+    trial = plan.trials()[1]
+    run_trial(plan, folder, -1, 1, trial)
+    [result] = read_results(folder, [trial])
+    assert result["status"] == DIVERGED
+    assert "training diverged: the loss of [components." in result["error"]
+    assert "is nan at update" in result["error"] and "learning rate" in result["error"]
+    assert result["dev"] is None
+
+
+def test_a_trial_that_cannot_be_set_up_says_why(plan: Plan, folder: Path) -> None:
+    trial = plan.trials()[2]
+    run_trial(plan, folder, -1, 1, trial)
+    [result] = read_results(folder, [trial])
+    assert result["status"] == CRASHED
+    assert "freeze_layers = 9" in result["error"] and "2 layers" in result["error"]
+
+
+def test_a_language_is_needed_for_a_corpus_of_ones_own(plan: Plan) -> None:
+    own = plan.tasks["demo"]._replace(path="corpus", lang="")
+    with pytest.raises(BioclinError, match="has no lang"):
+        find_corpus(plan._replace(tasks={"demo": own}), "demo")
