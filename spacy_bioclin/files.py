@@ -40,8 +40,8 @@ def open_atomic(path: Path, mode: str = "w", *, private: bool = False) -> Iterat
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
     partial = Path(name)
     try:
-        text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-        with os.fdopen(descriptor, mode, **text) as file:
+        encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
+        with os.fdopen(descriptor, mode, encoding=encoding, newline=newline) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
