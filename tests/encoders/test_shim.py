@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from thinc.api import Adam
-
 from spacy_bioclin.encoders.shim import MAGIC, TorchShim
+from thinc.api import Adam
 
 
 def make_shim(lr_scale=1.0):
