@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "spacy_bioclin"
 FLOORS = (
     ("about", "errors", "types"),
     ("text", "files"),
-    ("parallel", "pages", "spans", "dates", "machine", "torch_bridge"),
+    ("settings", "parallel", "pages", "spans", "dates", "machine", "torch_bridge"),
     ("catalog", "corpora", "tokenization", "evaluation"),
     ("encoders", "training", "deid", "context"),
     ("ner", "relations", "pairs", "linking"),

@@ -1,0 +1,130 @@
+"""Check what a user writes in YAML, in a config block or in Python, with pydantic.
+
+A room describes its settings as a subclass of `Settings`; `read_settings` turns every mistake into
+one `BioclinError` that names the source, the key, the value, what is wanted and the nearest
+spelling.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import srsly
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from .errors import BioclinError
+
+
+class Settings(BaseModel):
+    """A group of settings: unknown keys are errors, types are not coerced, nothing is changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def read_settings(model: type[S], values: Any, *, where: str, private: bool = False) -> S:
+    """Check settings and fill in their defaults.
+
+    model (type[Settings]): What the settings must be. A validator of its own raises ValueError
+        with a message that says what is wanted.
+    values (Any): A mapping of keys to values; None counts as empty.
+    where (str): The file, component or section, which begins every message.
+    private (bool): The values are patient data: no message shows one.
+    RETURNS (Settings): The checked settings.
+    RAISES (BioclinError): For the first mistake: "WHERE: KEY = VALUE: want …".
+    """
+    values = {} if values is None else values
+    if not isinstance(values, Mapping):
+        keys = ", ".join(model.model_fields)
+        raise BioclinError(f"{where}: want a table with some of the keys {keys}")
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise BioclinError(
+            f"{where}: {_explain(error.errors(include_url=False)[0], model, values, private)}"
+        ) from None
+
+
+def load_settings(model: type[S], path: Path) -> S:
+    """Read a YAML file of settings. See `read_settings`.
+
+    RAISES (BioclinError): The file cannot be read, is not YAML, or has a mistake in it.
+    """
+    return read_settings(model, read_yaml(path), where=str(path))
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file.
+
+    RAISES (BioclinError): The file cannot be read or is not YAML.
+    """
+    try:
+        return srsly.yaml_loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        at = "" if line is None else f", line {line + 1}"
+        raise BioclinError(f"{path}{at}: not YAML; check indents, colons and quotes") from None
+
+
+def check_choice(value: Any, known: Sequence[str]) -> str:
+    """Check that a value is one of some names, for use in a validator.
+
+    RETURNS (str): The value.
+    RAISES (ValueError): It is not. The message has the nearest name and all names.
+    """
+    if value not in known:
+        raise ValueError(f"unknown; {_nearest(str(value), known)}want one of {', '.join(known)}")
+    return value
+
+
+def _explain(
+    error: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any], private: bool
+) -> str:
+    # pydantic adds the names of union members and validators to the place: leave them out.
+    place, found = "", values
+    for part in error["loc"]:
+        if isinstance(found, Mapping) and (part in found or error["type"] == "missing"):
+            place, found = f"{place}.{part}" if place else str(part), found.get(part)
+        elif isinstance(found, Sequence) and isinstance(part, int) and part < len(found):
+            place, found = f"{place}[{part}]", found[part]
+    if error["type"] == "missing":
+        return f"{place} is missing"
+    if error["type"] == "extra_forbidden":
+        known = _keys_beside(error["loc"], model)
+        key = str(error["loc"][-1])
+        return f"unknown key {place!r}; {_nearest(key, known)}want some of {', '.join(known)}"
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "want", 1)
+    if error["type"] == "literal_error" and not private:
+        choices = [choice.strip("' ") for choice in message[5:].replace(" or ", ", ").split(",")]
+        message = f"{_nearest(str(found), choices)}want one of {', '.join(choices)}"
+    if not place:
+        return message
+    return f"{place}: {message}" if private else f"{place} = {found!r}: {message}"
+
+
+def _keys_beside(place: Sequence[Any], model: type[BaseModel]) -> list[str]:
+    """List the keys of the model in which an unknown key was found."""
+    for part in place[:-1]:
+        field = model.model_fields.get(part) if isinstance(part, str) else None
+        inner = _inner_model(field.annotation) if field else None
+        model = inner or model
+    return list(model.model_fields)
+
+
+def _inner_model(annotation: Any) -> type[BaseModel] | None:
+    """Find the model in an annotation such as `Part`, `Part | None` or `dict[str, Part]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    arguments = getattr(annotation, "__args__", ())
+    return next((found for one in arguments if (found := _inner_model(one))), None)
+
+
+def _nearest(value: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(value, list(known), n=1)
+    return f"did you mean {near[0]}? " if near else ""
