@@ -105,7 +105,9 @@ def show_progress(console: "Console", what: str) -> Iterator[Callable[[float, in
         TextColumn(f"{{task.fields[n]}} {what}, {{task.fields[rate]}} a second, left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         bar = progress.add_task("", total=1.0, n=0, rate="?")
 
         def show(share: float, n: int) -> None:

@@ -4,11 +4,12 @@ import os
 import zipfile
 from pathlib import Path
 
-import typer
+from rich.console import Console
 
 from ..catalog.tasks import Task, load_tasks
-from ..cli.data import convert
+from ..corpora.convert import convert_to_docs
 from ..errors import BioclinError
+from ..parallel import show_progress
 
 # Where `spacy project assets` puts what it downloads, in the project's folder.
 DOWNLOADS = Path("assets") / "downloads"
@@ -52,18 +53,23 @@ def convert_task(name: str, task: Task, out: Path) -> None:
     RAISES (BioclinError): The corpus is not here, or has no such split.
     """
     data = Path() if name == "demo" else find_data(name)
+    console = Console(stderr=True, highlight=False)
     for split in SPLITS:
         if split not in task.splits:
             raise BioclinError(f"task {name} has no {split} split: see `bioclin convert`")
-        typer.echo(f"{name}, {split}", err=True)
-        convert.main(
-            task.format,
-            [data / path for path in task.splits[split]],
-            out / f"{split}.spacy",
-            lang=task.lang,
-            task=name,
-            layer=[f"{label}={layer}" for label, layer in task.layers.items()],
-        )
+        console.print(f"{name}, {split}", markup=False)
+        with show_progress(console, "documents") as on_progress:
+            convert_to_docs(
+                task.format,
+                [data / path for path in task.splits[split]],
+                out / f"{split}.spacy",
+                lang=task.lang,
+                layers=task.layers,
+                labels=task.labels,
+                task=name,
+                on_progress=on_progress,
+                on_report=lambda losses: console.print(losses.to_table()),
+            )
 
 
 def find_data(name: str) -> Path:

@@ -1,7 +1,7 @@
 """`bioclin convert`: a corpus into Docs for training, or annotations and Docs into brat."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +10,6 @@ import typer
 from ...errors import BioclinError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from spacy.language import Language
-    from spacy.tokens import Doc
-
-    from ...corpora.files import OnError
-    from ...corpora.report import LossReport
     from ...types import AnnotatedText
 
 
@@ -43,91 +37,52 @@ def main(
         Path | None, typer.Option(help="Loss report as JSON; else NAME.report.json beside OUT")
     ] = None,
 ) -> None:
-    """Convert a corpus into Docs, and say what became of every span; or into brat files."""
+    """Convert a corpus into Docs, and report what became of every span; or into brat files."""
     from rich.console import Console
 
     from ...catalog.tasks import load_tasks
-    from ...corpora.docbin import SUFFIX, write_docs
-    from ...corpora.docs import make_gold_doc
-    from ...corpora.report import LossReport
+    from ...corpora.convert import convert_to_docs, read_corpus
+    from ...corpora.docbin import SUFFIX
+    from ...parallel import show_progress
 
     known = load_tasks().get(task)
-    console = Console(stderr=True, highlight=False)
-    losses = LossReport()
     labels = known.labels if known else {}
-    documents = _read(format, paths, labels, console, _on_error(skip_bad, losses, console))
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if out.suffix != SUFFIX:
-            n_docs = _write_brat(documents, out)
-            console.print(f"{n_docs:,} documents written to {out}", markup=False)
-            return
-        layers = _parse_layers(layer) if layer else known.layers if known else {"*": "ents"}
-        nlp = _make_nlp(lang or (known.lang if known else ""))
+    console = Console(stderr=True, highlight=False)
 
-        def make_docs() -> Iterator["Doc"]:
-            for document in documents:
-                yield make_gold_doc(nlp, document, layers=layers, task=task, report=losses)
-            losses.write(report or out.with_suffix(".report.json"))
-            console.print(losses.to_table())
-            losses.check(allow_loss=allow_loss)  # an error here leaves OUT as it was
-
-        write_docs(make_docs(), out)
-    except OSError as error:
-        raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
-
-
-def _on_error(skip_bad: bool, losses: "LossReport", console: "Console") -> "OnError":
-    def skip(name: str, error: BioclinError) -> None:
-        if not skip_bad:
-            raise BioclinError(f"{error}; --skip-bad leaves such documents out and counts them")
-        losses.add("skipped", Path(name).name)
+    def on_skip(error: BioclinError) -> None:
         console.print(f"skipped: {error}", markup=False)
 
-    return skip
+    with show_progress(console, "documents") as on_progress:
+        if out.suffix == SUFFIX:
+            convert_to_docs(
+                format,
+                paths,
+                out,
+                lang=lang or (known.lang if known else ""),
+                layers=_parse_layers(layer) if layer else known.layers if known else {"*": "ents"},
+                labels=labels,
+                task=task,
+                skip_bad=skip_bad,
+                allow_loss=allow_loss,
+                report_path=report,
+                on_progress=on_progress,
+                on_skip=on_skip,
+                on_report=lambda losses: console.print(losses.to_table()),
+            )
+            return
+        on_error = (lambda name, error: on_skip(error)) if skip_bad else _refuse
+        documents = read_corpus(
+            format, paths, labels=labels, on_error=on_error, on_progress=on_progress
+        )
+        try:
+            n_docs = _write_brat(documents, out)
+        except OSError as error:
+            raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
+    console.print(f"{n_docs:,} documents written to {out}", markup=False)
 
 
-def _read(
-    format: str,
-    paths: list[Path],
-    labels: Mapping[str, str],
-    console: "Console",
-    on_error: "OnError",
-) -> Iterator["AnnotatedText"]:
-    """YIELDS (AnnotatedText): The documents, while a progress bar shows rate and time left."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    from ...corpora.formats import FORMATS, find_files, relabel
-
-    if format not in FORMATS:
-        raise BioclinError(f"format is {format!r}, want one of {', '.join(FORMATS)}")
-    files = find_files(format, paths)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]} docs/s, left"),
-        TimeRemainingColumn(),
-    )
-    n_read = n_done = 0
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("documents", total=None, rate="?")
-        for n_files, file in enumerate(files, start=1):
-            documents = FORMATS[format].read(file, on_error)
-            n_read += len(documents)
-            # Exact for one document a file and for a single file, else an estimate.
-            progress.update(bar, total=max(n_read, round(n_read / n_files * len(files))))
-            for document in documents:
-                yield relabel(document, labels)
-                n_done += 1
-                speed = progress.tasks[bar].speed
-                progress.update(bar, completed=n_done, rate=f"{speed:,.0f}" if speed else "?")
+def _refuse(name: str, error: BioclinError) -> None:
+    raise BioclinError(f"{error}; --skip-bad leaves such documents out and counts them")
 
 
 def _parse_layers(options: Iterable[str]) -> dict[str, str]:
@@ -137,24 +92,6 @@ def _parse_layers(options: Iterable[str]) -> dict[str, str]:
     if "" in layers.values():
         raise BioclinError("--layer wants the name of a layer (phi) or LABEL=LAYER (DATE=phi)")
     return layers
-
-
-def _make_nlp(lang: str) -> "Language":
-    """The tokenizer and the sentence splitter that the pipelines use too."""
-    import spacy
-
-    if not lang:
-        raise BioclinError(
-            "the language is not known: give --lang es or --lang en, or the --task of the catalogue"
-        )
-    tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
-    try:
-        nlp = spacy.blank(lang, config={"nlp": {"tokenizer": tokenizer}})
-    except ImportError:
-        raise BioclinError(f"--lang is {lang!r}, which is no language of spaCy") from None
-    nlp.add_pipe("bioclin_sentences")
-    nlp.max_length = 2**31  # spaCy's limit is for its parser, which does not run here
-    return nlp
 
 
 def _write_brat(documents: Iterable["AnnotatedText"], folder: Path) -> int:

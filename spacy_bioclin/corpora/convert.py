@@ -1,0 +1,126 @@
+"""Convert a corpus: files of any format into gold Docs for training."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..errors import BioclinError
+from ..types import AnnotatedText
+from .docbin import write_docs
+from .docs import ALL_ENTS, Layers, make_gold_doc
+from .files import OnError, raise_error
+from .formats import FORMATS, find_files, relabel
+from .report import LossReport
+
+
+def ignore(*args: Any) -> None:
+    """Do nothing; the default of callbacks."""
+
+
+def read_corpus(
+    format: str,
+    paths: Sequence[Path],
+    *,
+    labels: Mapping[str, str] | None = None,
+    on_error: OnError = raise_error,
+    on_progress: Callable[[float, int], None] = ignore,
+) -> Iterator[AnnotatedText]:
+    """Read the documents of a corpus.
+
+    format (str): One of `FORMATS`.
+    paths (Sequence[Path]): Files, and folders that are searched at any depth.
+    labels (Mapping[str, str] | None): Old label -> new label, see `relabel`.
+    on_error (OnError): Called for each document that cannot be read.
+    on_progress (Callable): Called with the share done, from 0 to 1, and the number of documents.
+    YIELDS (AnnotatedText): The documents, in the order of the paths.
+    RAISES (BioclinError): The format is unknown, or there are no such files.
+    """
+    if format not in FORMATS:
+        raise BioclinError(f"format is {format!r}, want one of {', '.join(FORMATS)}")
+    files = find_files(format, paths)
+    n_done = 0
+    for n_files, file in enumerate(files):
+        documents = FORMATS[format].read(file, on_error)
+        for number, document in enumerate(documents, start=1):
+            yield relabel(document, labels or {})
+            n_done += 1
+            on_progress((n_files + number / len(documents)) / len(files), n_done)
+
+
+def convert_to_docs(
+    format: str,
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    lang: str,
+    layers: Layers = ALL_ENTS,
+    labels: Mapping[str, str] | None = None,
+    task: str = "",
+    skip_bad: bool = False,
+    allow_loss: bool = False,
+    report_path: Path | None = None,
+    on_progress: Callable[[float, int], None] = ignore,
+    on_skip: Callable[[BioclinError], None] = ignore,
+    on_report: Callable[[LossReport], None] = ignore,
+) -> None:
+    """Convert a corpus into gold Docs and count what became of every span.
+
+    format, paths, labels, on_progress: See `read_corpus`.
+    out (Path): The output, see `write_docs`. An error leaves it as it was.
+    lang (str): Language of the notes.
+    layers (Layers): Label -> layer, see `ALL_ENTS`.
+    task (str): Name of the task that the corpus was annotated for.
+    skip_bad (bool): Skip and count documents that cannot be read.
+    allow_loss (bool): Accept more lost spans than 0.1 %.
+    report_path (Path | None): File for the loss report; None for NAME.report.json beside `out`.
+    on_skip (Callable): Called with the error of each document that is skipped.
+    on_report (Callable): Called with the loss report before it is checked.
+    RAISES (BioclinError): A document cannot be read, or too many spans are lost.
+    """
+    losses = LossReport()
+
+    def skip(name: str, error: BioclinError) -> None:
+        if not skip_bad:
+            raise BioclinError(f"{error}; --skip-bad leaves such documents out and counts them")
+        losses.add("skipped", Path(name).name)
+        on_skip(error)
+
+    def make_docs() -> Iterator[Doc]:
+        documents = read_corpus(
+            format, paths, labels=labels, on_error=skip, on_progress=on_progress
+        )
+        for document in documents:
+            yield make_gold_doc(nlp, document, layers=layers, task=task, report=losses)
+        losses.write(report_path or out.with_suffix(".report.json"))
+        on_report(losses)
+        losses.check(allow_loss=allow_loss)  # an error here leaves `out` as it was
+
+    nlp = make_nlp(lang)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_docs(make_docs(), out)
+    except OSError as error:
+        raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
+
+
+def make_nlp(lang: str) -> Language:
+    """Make a pipeline of the tokenizer and the sentence splitter that all pipelines use.
+
+    RAISES (BioclinError): The language is missing or unknown.
+    """
+    if not lang:
+        raise BioclinError(
+            "the language is not known: give --lang es or --lang en, or the --task of the catalogue"
+        )
+    tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
+    try:
+        nlp = spacy.blank(lang, config={"nlp": {"tokenizer": tokenizer}})
+    except ImportError:
+        raise BioclinError(f"--lang is {lang!r}, which is not a language of spaCy") from None
+    nlp.add_pipe("bioclin_sentences")
+    nlp.max_length = 2**31  # spaCy's limit is for its parser, which does not run here
+    return nlp
