@@ -87,7 +87,8 @@ def _explain(
     error: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any], private: bool
 ) -> str:
     # pydantic adds the names of union members and validators to the place: leave them out.
-    place, found = "", values
+    place = ""
+    found: Any = values
     for part in error["loc"]:
         if isinstance(found, Mapping) and (part in found or error["type"] == "missing"):
             place, found = f"{place}.{part}" if place else str(part), found.get(part)
