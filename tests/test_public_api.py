@@ -1,0 +1,56 @@
+"""The public API changes only with a line in the changelog.
+
+`tests/public_api/VERSION.json` is the API of the last release. Whatever differs from it has to be
+named, in code quotes, in the part of CHANGELOG.md that is newer than that release.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.public_api.collect import ROOT, collect_api
+
+[RELEASED] = (Path(__file__).parent / "public_api").glob("*.json")
+
+
+def changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
+    """List what was added, removed or has another value; a new command covers its options."""
+    keys = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    return sorted(key for key in keys if key.rpartition(" ")[0] not in keys)
+
+
+def unnamed(changed: list[str], changelog: str) -> list[str]:
+    """List the changes whose last word is nowhere in code quotes in the changelog."""
+    quoted = " ".join(re.findall(r"`([^`]+)`", changelog))
+    words = set(re.findall(r"[\w.-]+", quoted))
+    return [
+        key
+        for key in changed
+        if not words & {re.sub(r"[/].*", "", key.split()[-1]), key.split(".")[-1]}
+    ]
+
+
+def test_changes_are_in_the_changelog() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    newer, found, _ = changelog.partition(f"\n## [{RELEASED.stem}]")
+    assert found, f"CHANGELOG.md has no heading [{RELEASED.stem}]"
+    changed = changes(json.loads(RELEASED.read_text("utf-8")), collect_api())
+    assert unnamed(changed, newer) == [], "name each in CHANGELOG.md, or take the change back"
+
+
+@pytest.mark.parametrize(
+    ("new", "changelog", "missing"),
+    [
+        ({"command a": "", "command a --b": "1"}, "", []),
+        ({"command a": "", "command a --b": "2"}, "", ["command a --b"]),
+        ({"command a": "", "command a --b": "2"}, "`bioclin a --b` is 2", []),
+        ({}, "", ["command a"]),
+        ({"command a": "", "command a --b": "1", "doc._.x": ""}, "see `doc._.x`", []),
+        ({"command a": "", "command a --b": "1", "doc._.x": ""}, "see doc._.x", ["doc._.x"]),
+    ],
+)
+def test_a_change_is_found(new: dict[str, str], changelog: str, missing: list[str]) -> None:
+    old = {"command a": "", "command a --b": "1"}
+    assert unnamed(changes(old, new), changelog) == missing
