@@ -3,33 +3,10 @@
 from typing import TYPE_CHECKING
 
 from ..errors import BioclinError
+from ..machine import choose_device
 
 if TYPE_CHECKING:
-    import torch
     from spacy.language import Language
-
-
-def choose_device(gpu_id: int) -> "torch.device":
-    """Compute on a GPU from now on, if one is asked for.
-
-    gpu_id (int): Which GPU; -1 for the CPU.
-    RETURNS (torch.device): Where pipelines loaded from now on compute.
-    RAISES (BioclinError): There is no such GPU, or torch or cupy cannot use it.
-    """
-    import spacy
-    from thinc.api import get_torch_default_device
-
-    try:
-        if gpu_id >= 0:
-            spacy.require_gpu(gpu_id)
-        return get_torch_default_device()
-    # ValueError without cupy, CUDARuntimeError for a wrong id, AssertionError if torch is for CPUs
-    except Exception as error:
-        raise BioclinError(
-            f"--gpu-id {gpu_id}: this GPU cannot be used ({type(error).__name__}); install "
-            "spacy-bioclin[cuda12x] and a CUDA build of torch and check the id with nvidia-smi, or "
-            "leave --gpu-id out"
-        ) from None
 
 
 def load_pipeline(name: str, *, gpu_id: int = -1, precision: str | None = None) -> "Language":

@@ -16,13 +16,11 @@ from spacy.util import load_config
 from thinc.api import Config
 
 from ..catalog.recipes import apply_recipe, apply_settings, find_recipe, set_learn_rate
-from ..cli.loading import choose_device
-from ..cli.train.evaluate import current_commit, current_versions
 from ..corpora.docbin import read_docs, write_docs
 from ..errors import BioclinError
 from ..evaluation.metrics import ENTS, run_pipeline
 from ..evaluation.spans import Counts, score_spans
-from ..machine import describe_cpu, find_gpus
+from ..machine import choose_device, describe_cpu, find_commit, find_gpus, find_versions
 from ..training.epochs import count_updates, set_updates
 from ..training.loop import BEST, Diverged, train
 from ..training.state import STATE
@@ -118,8 +116,8 @@ def run_trial(plan: Plan, out: Path, gpu_id: int, threads: int, trial: Trial) ->
         "test": None,
         "curve": [],
         "settings": plan.settings_of(trial),
-        "commit": current_commit(),
-        "versions": current_versions(),
+        "commit": find_commit(),
+        "versions": find_versions(),
         "machine": {"cpu": describe_cpu(), "gpus": find_gpus() if gpu_id >= 0 else []},
     }
     corpora = prepare_corpora(plan, trial.task, out)

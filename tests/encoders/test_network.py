@@ -5,12 +5,12 @@ import logging
 import numpy as np
 import pytest
 import torch
-from spacy_bioclin.encoders.shim import TorchShim
 from thinc.api import Adam
 
 from spacy_bioclin.encoders import network, shim
 from spacy_bioclin.encoders.loading import load_pretrained
 from spacy_bioclin.encoders.network import WindowedEncoder
+from spacy_bioclin.encoders.shim import TorchShim
 from spacy_bioclin.encoders.windows import concat_windows, cut_windows
 
 LENGTHS = [40, 31, 17, 9]

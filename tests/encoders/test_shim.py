@@ -2,8 +2,9 @@
 
 import pytest
 import torch
-from spacy_bioclin.encoders.shim import MAGIC, TorchShim
 from thinc.api import Adam
+
+from spacy_bioclin.encoders.shim import MAGIC, TorchShim
 
 
 def make_shim(lr_scale=1.0):

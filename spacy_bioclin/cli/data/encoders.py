@@ -1,24 +1,24 @@
-"""`bioclin encoders`: the pretrained encoders that the catalogue knows, and a look into a copy."""
+"""`bioclin encoders`: List known pretrained encoders; check a local copy."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from ..tables import AS_JSON, print_json, print_table
 
 if TYPE_CHECKING:
     from ...catalog.encoders import Encoder
     from ...encoders.hub.inspection import Inspection
 
-AS_JSON = Annotated[bool, typer.Option("--json", help="JSON instead of a table")]
 MARKS = {"ok": "", "note": "note: ", "differs": "differs: ", "unfit": "cannot be used: "}
 
 
 def list_encoders(
-    lang: Annotated[str, typer.Option(help="Only those that read this language")] = "",
+    lang: Annotated[str, typer.Option(help="Show only encoders for this language")] = "",
     commercial: Annotated[
-        bool, typer.Option("--commercial", help="Only with a licence that allows commercial use")
+        bool, typer.Option("--commercial", help="Show only those that allow commercial use")
     ] = False,
     as_json: AS_JSON = False,
 ) -> None:
@@ -32,14 +32,11 @@ def list_encoders(
         and not (commercial and encoder.licence_warning)
     }
     if as_json:
-        everything = {name: encoder._asdict() for name, encoder in chosen.items()}
-        typer.echo(json.dumps(everything, indent=2, ensure_ascii=False))
+        print_json({name: encoder._asdict() for name, encoder in chosen.items()})
         return
-    head = ("name", "reads", "architecture", "pieces", "window", "licence")
-    _print_table(head, (_row(name, encoder) for name, encoder in chosen.items()))
-    typer.echo(
-        "*: the one to try first; ?: see its licence. `bioclin encoders show NAME` says more."
-    )
+    rows = [_row(name, encoder) for name, encoder in chosen.items()]
+    print_table(rows, ("name", "reads", "architecture", "pieces", "window", "licence"))
+    typer.echo("*: try this one first; ?: check its licence with `bioclin encoders show NAME`.")
 
 
 list_encoders.__name__ = "list"
@@ -61,27 +58,27 @@ def _row(name: str, encoder: "Encoder") -> tuple[str, ...]:
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="Any name it has had")], as_json: AS_JSON = False
+    name: Annotated[str, typer.Argument(help="Name in the catalogue, on the hub or in a paper")],
+    as_json: AS_JSON = False,
 ) -> None:
-    """Say all that is known of an encoder, and what no source confirms."""
+    """Show everything known about an encoder, and which facts no source confirms."""
     from ...catalog.encoders import find_encoder
 
     name, encoder = find_encoder(name)
     if as_json:
-        content = {"name": name, **encoder._asdict()}
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        print_json({"name": name, **encoder._asdict()})
         return
-    _print_table((), _describe(name, encoder))
+    print_table(_describe(name, encoder))
     if encoder.source and not encoder.folder:
         typer.echo(f"Get it: bioclin fetch {name}")
     if encoder.source:
         where = encoder.folder or f"encoders/{name}"
         typer.echo(f"Use it: bioclin train … --paths.encoder {where} --recipe {encoder.recipe}")
-    warn(encoder.licence_warning)
+    warn_of_licence(encoder.licence_warning)
 
 
 def _describe(name: str, encoder: "Encoder") -> Iterator[tuple[str, str]]:
-    """YIELDS (tuple[str, str]): Field and value, "(unconfirmed)" where no source confirms it."""
+    """Describe an encoder as names and values, "(unconfirmed)" where no source confirms it."""
     rows = {
         "names": ", ".join(encoder.names),
         "hub": encoder.hub or "",
@@ -116,12 +113,12 @@ def _describe(name: str, encoder: "Encoder") -> Iterator[tuple[str, str]]:
 def check(
     path: Annotated[Path, typer.Argument(help="Folder of an encoder")],
     name: Annotated[
-        str | None, typer.Option(help="Its name in the catalogue, if it is not recognised")
+        str | None, typer.Option(help="Name in the catalogue, if the copy is not recognised")
     ] = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Compare a local copy with the catalogue and say whether Encoder.v1 can read it; exit status 1
-    if it cannot, or if its files are not those that were fetched."""
+    """Compare a local copy with the catalogue and check that Encoder.v1 can read it. The exit status
+    is 1 if it cannot, or if a file differs from the one that was fetched."""
     from ...catalog.encoders import find_encoder
     from ...encoders.hub.download import find_damaged
     from ...encoders.hub.inspection import inspect_encoder
@@ -131,20 +128,21 @@ def check(
     usable = inspection.usable and not damaged
     if as_json:
         found = [finding._asdict() for finding in inspection.findings]
-        content = {"name": inspection.name, "usable": usable, "damaged": damaged, "findings": found}
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        print_json(
+            {"name": inspection.name, "usable": usable, "damaged": damaged, "findings": found}
+        )
     else:
         print_inspection(inspection)
         for file in damaged:
-            typer.echo(f"{path / file} is not the file that was fetched: fetch it again")
+            typer.echo(f"{path / file} differs from the file that was fetched: fetch it again")
     if not usable:
         raise typer.Exit(1)
 
 
 def print_inspection(inspection: "Inspection") -> None:
-    """Print what was found in a folder."""
-    rows = ((found.subject, MARKS[found.level] + found.text) for found in inspection.findings)
-    _print_table((), (("encoder", inspection.name or "not recognised: give --name"), *rows))
+    """Print the findings about a local copy of an encoder."""
+    rows = [(found.subject, MARKS[found.level] + found.text) for found in inspection.findings]
+    print_table([("encoder", inspection.name or "not recognised: give --name"), *rows])
     typer.echo(
         "spacy-bioclin.Encoder.v1 can read it."
         if inspection.usable
@@ -152,29 +150,10 @@ def print_inspection(inspection: "Inspection") -> None:
     )
 
 
-def warn(text: str) -> None:
-    """Print a warning on stderr, if there is one."""
+def warn_of_licence(text: str) -> None:
+    """Print a warning about a licence on stderr, if there is one."""
     if text:
         typer.secho(f"Licence: {text}", fg=typer.colors.YELLOW, err=True)
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (list_encoders, show, check)
-
-
-def _print_table(head: tuple[str, ...], rows: Any) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*(head or ("", "")), box=SIMPLE_HEAD, show_header=bool(head), pad_edge=False)
-    for column in table.columns[: len(head) - 1 if head else 1]:
-        column.no_wrap = True
-    for column in table.columns:
-        column.overflow = "fold"
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 120)  # for a pipe, a row is a line
-    console.print(table)

@@ -1,4 +1,4 @@
-"""`bioclin fetch`: a pretrained encoder of the catalogue into a folder. Uses the network."""
+"""`bioclin fetch`: Download a pretrained encoder of the catalogue. Uses the network."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -8,18 +8,18 @@ import typer
 
 
 def main(
-    name: Annotated[str, typer.Argument(help="Any name of `bioclin encoders list`")],
+    name: Annotated[str, typer.Argument(help="Name of an encoder; see `bioclin encoders list`")],
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Folder; else encoders/NAME")
+        Path | None, typer.Option("-o", "--out", help="Output folder; default: encoders/NAME")
     ] = None,
     revision: Annotated[
-        str | None, typer.Option(help="Commit or branch on the hub; else the catalogue's")
+        str | None, typer.Option(help="Commit or branch on the hub; default: the catalogue's")
     ] = None,
     accept_licence: Annotated[
-        bool, typer.Option("--accept-licence", help="For licences against commercial use")
+        bool, typer.Option("--accept-licence", help="Accept a licence that forbids commercial use")
     ] = False,
 ) -> None:
-    """Download a pretrained encoder, at a pinned revision, and keep the hash of every file. Run
+    """Download a pretrained encoder at a pinned revision and record the hash of every file. Run
     again, it compares the files with their hashes."""
     from rich.console import Console
 
@@ -27,13 +27,13 @@ def main(
     from ...encoders.hub.download import MANIFEST, fetch_encoder
     from ...encoders.hub.inspection import inspect_encoder
     from ...parallel import show_progress
-    from .encoders import print_inspection, warn
+    from .encoders import print_inspection, warn_of_licence
 
     name, encoder = find_encoder(name)
     folder = out or Path("encoders") / name
     console = Console(stderr=True, highlight=False, markup=False)
-    warn(encoder.licence_warning)
-    # huggingface_hub shows bars of its own
+    warn_of_licence(encoder.licence_warning)
+    # huggingface_hub shows its own progress bars.
     bar = show_progress(console, "MB") if encoder.archive else nullcontext()
     with bar as show:
         manifest = fetch_encoder(
@@ -52,5 +52,5 @@ def main(
         soft_wrap=True,
     )
     for file in manifest["added"]:
-        console.print(f"Written, because the source has none: {folder / file}", soft_wrap=True)
+        console.print(f"Written because the source lacks it: {folder / file}", soft_wrap=True)
     print_inspection(inspect_encoder(folder, name))

@@ -1,29 +1,31 @@
-"""`bioclin info`: what runs where on this machine, in which precision, and what would be faster."""
+"""`bioclin info`: Show the device and precision in use here, and advise what would be faster."""
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...machine import CUPY, describe_cpu, find_gpus, find_versions
+from ...machine import CUPY, choose_device, describe_cpu, find_gpus, find_versions
+from ..tables import AS_JSON, print_json, print_table
 
 if TYPE_CHECKING:
     import torch
     from spacy.language import Language
 
-BASE_WIDTH = 768  # of BERT-base and its like
+BASE_WIDTH = 768  # vector size of base-size encoders
 
 
 def main(
     pipeline: Annotated[
-        str | None, typer.Argument(help="Describe this pipeline too (folder or package name)")
+        str | None, typer.Argument(help="Pipeline to describe too: folder or package name")
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table")] = False,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
+    as_json: AS_JSON = False,
 ) -> None:
-    """Say which device and precision are used and why, and what would be faster."""
-    from ..loading import choose_device, load_pipeline
+    """Show which device and precision are used and why, and what would be faster."""
+    import torch
+
+    from ..loading import load_pipeline
 
     device = choose_device(gpu_id)
     nlp = load_pipeline(pipeline, gpu_id=gpu_id) if pipeline else None
@@ -32,18 +34,24 @@ def main(
         "precision": describe_precision("auto", device),
         "cpu": describe_cpu(),
         "gpus": find_gpus(),
-        "versions": find_versions(),
+        "versions": {**find_versions(), "torch's CUDA": torch.version.cuda},
         "pipeline": describe_pipeline(nlp) if nlp else None,
     }
     info["faster"] = find_advice(info)
     if as_json:
-        typer.echo(json.dumps(info, indent=2, ensure_ascii=False))
-    else:
-        _print(info)
+        print_json(info)
+        return
+    print_table(_rows(info))
+    typer.echo("What would be faster here:" if info["faster"] else "Nothing to advise.")
+    for advice in info["faster"]:
+        typer.echo(f"- {advice}")
 
 
 def describe_precision(setting: str, device: "torch.device") -> dict[str, str]:
-    """RETURNS (dict): The setting, what it means on the device, and why."""
+    """Describe what a precision setting means on a device.
+
+    RETURNS (dict): "setting", "runs_in" (the number format that is used) and "reason".
+    """
     from ...encoders.precision import FORMATS, choose_precision
 
     chosen = choose_precision(setting, device)
@@ -52,7 +60,11 @@ def describe_precision(setting: str, device: "torch.device") -> dict[str, str]:
 
 
 def describe_pipeline(nlp: "Language") -> dict[str, Any]:
-    """RAISES (BioclinError): The device cannot compute in the precision that is set."""
+    """Describe a pipeline: name, version, components and encoder.
+
+    RETURNS (dict): "encoder" is None for a pipeline without `spacy-bioclin.Encoder.v1`.
+    RAISES (BioclinError): The device cannot compute in the precision of the encoder.
+    """
     from ...encoders.encoder import EncoderModel
 
     models = {name: getattr(component, "model", None) for name, component in nlp.pipeline}
@@ -70,7 +82,7 @@ def describe_pipeline(nlp: "Language") -> dict[str, Any]:
 
 
 def describe_encoder(model: Any) -> dict[str, Any]:
-    """RETURNS (dict): Size, window and stride (pieces) and precision of an `EncoderModel`."""
+    """Describe an `EncoderModel`: size, window and stride in pieces, and precision."""
     network, config = model.shim.module, model.transformer.config
     window = model.attrs["size"] + network.special.n
     return {
@@ -85,7 +97,7 @@ def describe_encoder(model: Any) -> dict[str, Any]:
 
 
 def find_advice(info: dict[str, Any]) -> list[str]:
-    """RETURNS (list[str]): What would be faster here; only what applies."""
+    """Find changes that would make annotation faster on this machine."""
     pipeline, auto = info["pipeline"], info["precision"]
     encoder = pipeline and pipeline["encoder"]
     advice = [*_advise_on_gpu(info), *_advise_on_cpu(info)] if info["device"] == "cpu" else []
@@ -101,26 +113,26 @@ def find_advice(info: dict[str, Any]) -> list[str]:
     if setting != "int8" and not small and _int8_is_best(info):
         advice.append(
             f'this CPU has int8 (VNNI), but no bf16: precision = "int8" in {section} '
-            "annotates about twice as fast with an encoder of base size; see with bioclin evaluate "
-            "--precision int8 what it does to the scores"
+            "annotates about twice as fast with an encoder of base size; check the scores with "
+            "bioclin evaluate --precision int8"
         )
     if encoder and encoder["stride"] < encoder["window"]:
         advice.append(
             f"windows overlap by {encoder['window'] - encoder['stride']} pieces, which are encoded "
-            f"twice: set stride = null in {section} and see with bioclin evaluate what it does"
+            f"twice: set stride = null in {section} and check the scores with bioclin evaluate"
         )
     return advice
 
 
 def _int8_is_best(info: dict[str, Any]) -> bool:
-    """Whether the CPU is used and multiplies int8 in hardware, but not bf16."""
+    """Tell whether the CPU is used and multiplies int8 in hardware, but not bf16."""
     cpu, runs_in = info["cpu"], info["precision"]["runs_in"]
     on_fp32_cpu = info["device"] == "cpu" and runs_in == "fp32" and not cpu["bf16"]
     return on_fp32_cpu and "AVX512-VNNI" in cpu["features"]
 
 
 def _advise_on_gpu(info: dict[str, Any]) -> list[str]:
-    """RETURNS (list[str]): How to use a GPU that is there while the CPU is used."""
+    """Advise how to use a GPU that is idle."""
     if not info["gpus"]:
         return []
     gpu, versions = info["gpus"][0], info["versions"]
@@ -129,7 +141,7 @@ def _advise_on_gpu(info: dict[str, Any]) -> list[str]:
     steps = [] if cuda else ["install a CUDA build of torch"]
     steps += [] if set(versions) & set(CUPY) else [f"install spacy-bioclin[{extra}]"]
     if not steps and "memory_gib" not in gpu:
-        steps = ["update its driver, or see whether CUDA_VISIBLE_DEVICES hides it"]
+        steps = ["update its driver, or check whether CUDA_VISIBLE_DEVICES hides it"]
     return [f"{gpu['name']} is not used: {', '.join([*steps, 'add --gpu-id 0'])}"]
 
 
@@ -146,24 +158,8 @@ def _advise_on_cpu(info: dict[str, Any]) -> list[str]:
     return advice
 
 
-def _print(info: dict[str, Any]) -> None:
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    table = Table(box=SIMPLE, pad_edge=False, show_header=False)
-    for name, value in _rows(info):
-        table.add_row(name, Text(value))
-    console.print(table)
-    console.print("What would be faster here:" if info["faster"] else "Nothing to advise.")
-    for line in info["faster"]:
-        console.print(f"- {line}", markup=False, soft_wrap=True)
-
-
 def _rows(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """YIELDS (tuple[str, str]): What a row of the table is about, and what it says."""
+    """Describe the machine and the pipeline as names and values."""
     pipeline, cpu, omp = info["pipeline"], info["cpu"], info["cpu"]["omp_num_threads"]
     encoder = pipeline and pipeline["encoder"]
     precision = encoder["precision"] if encoder else info["precision"]

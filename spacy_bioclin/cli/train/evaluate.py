@@ -133,6 +133,7 @@ def _make_metrics(
 
     from ...evaluation.metrics import layer_metrics, spacy_scores
     from ...evaluation.official import ScoredDoc, official_scores
+    from ...machine import find_commit, find_versions
 
     layers = {
         layer: layer_metrics(docs, run.links.get(layer)) for layer, docs in run.layers.items()
@@ -158,30 +159,9 @@ def _make_metrics(
             "words_per_second": run.n_words / max(run.seconds, 1e-9),
         },
         "date": datetime.datetime.now().isoformat(timespec="seconds"),
-        "versions": current_versions(),
-        "commit": current_commit(),
+        "versions": find_versions(),
+        "commit": find_commit(),
     }
-
-
-def current_versions() -> dict[str, str]:
-    """RETURNS (dict[str, str]): Of Python and of what scores depend on."""
-    import platform
-    from importlib.metadata import version
-
-    names = ("spacy-bioclin", "spacy", "spacy-transformers", "torch", "numpy")
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
-
-
-def current_commit() -> str | None:
-    """RETURNS (str | None): Commit of the working directory, if it is in a git repository."""
-    import shutil
-    import subprocess
-
-    if shutil.which("git") is None:
-        return None
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
 
 
 def _to_json(metrics: dict[str, Any]) -> str:

@@ -1,6 +1,5 @@
-"""`bioclin recipes`: the fine-tuning recipes of the papers, and a config that follows one."""
+"""`bioclin recipes`: List the papers' fine-tuning recipes; write a config that follows one."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -8,37 +7,34 @@ from typing import Annotated
 import typer
 
 from ...errors import BioclinError
+from ..tables import AS_JSON, print_json, print_table
 
-NAME = Annotated[str, typer.Argument(metavar="NAME", help="Of `bioclin recipes list`")]
+NAME = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of a recipe; see `bioclin recipes list`")
+]
 
 
-def list_recipes(
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table")] = False,
-) -> None:
-    """List the recipes: at which learning rates, for how many epochs, what for."""
-    from rich.console import Console
-    from rich.table import Table
-
+def list_recipes(as_json: AS_JSON = False) -> None:
+    """List the recipes with their learning rates, epochs and purpose."""
     from ...catalog.recipes import load_recipes
 
     recipes = load_recipes()
     if as_json:
-        everything = {name: recipe._asdict() for name, recipe in recipes.items()}
-        typer.echo(json.dumps(everything, indent=2, ensure_ascii=False))
+        print_json({name: recipe._asdict() for name, recipe in recipes.items()})
         return
-    table = Table("name", "learning rates", "epochs", "for", box=None)
-    for name, recipe in recipes.items():
-        rates = " ".join(f"{rate:g}" for rate in recipe.learn_rates)
-        table.add_row(name, rates, str(recipe.epochs), recipe.purpose)
-    Console().print(table)
-    typer.echo("`bioclin recipes show NAME` says where each setting of a recipe is from.")
+    rows = [
+        (name, " ".join(f"{rate:g}" for rate in one.learn_rates), str(one.epochs), one.purpose)
+        for name, one in recipes.items()
+    ]
+    print_table(rows, ("name", "learning rates", "epochs", "for"))
+    typer.echo("`bioclin recipes show NAME` shows the source of each setting.")
 
 
 list_recipes.__name__ = "list"
 
 
 def show(name: NAME) -> None:
-    """Print a recipe: each setting, where it is from, and what contradicts it."""
+    """Print a recipe with the source of each setting and what contradicts it."""
     from ...catalog.recipes import recipe_text
 
     typer.echo(recipe_text(name))
@@ -46,14 +42,14 @@ def show(name: NAME) -> None:
 
 def write(
     name: NAME,
-    config: Annotated[Path, typer.Argument(help="Config file, for instance configs/ner.cfg")],
+    config: Annotated[Path, typer.Argument(help="Config file such as configs/ner.cfg")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Config file to write")],
     learn_rate: Annotated[
-        float | None, typer.Option(help="One rate of the recipe, or another; else its middle one")
+        float | None, typer.Option(help="Peak learning rate; default: the recipe's middle one")
     ] = None,
 ) -> None:
-    """Write CONFIG with the settings of a recipe in it, for `bioclin train`, which counts the
-    updates of the recipe's epochs."""
+    """Write a copy of CONFIG with the settings of a recipe, for `bioclin train`, which counts the
+    updates in the recipe's epochs."""
     from spacy.util import load_config
 
     from ...catalog.recipes import apply_recipe, find_recipe, set_learn_rate

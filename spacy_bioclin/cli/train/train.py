@@ -1,4 +1,4 @@
-"""`bioclin train`: `spacy train` with the papers' recipes, that goes on after a kill."""
+"""`bioclin train`: `spacy train` with the papers' recipes; resumes if interrupted."""
 
 import sys
 from pathlib import Path
@@ -13,18 +13,18 @@ CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 def main(
     context: typer.Context,
-    config: Annotated[Path, typer.Argument(help="Config file, for instance configs/ner.cfg")],
+    config: Annotated[Path, typer.Argument(help="Config file such as configs/ner.cfg")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipelines")],
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last evaluation of a stopped run")
+        bool, typer.Option("--resume", help="Resume an interrupted run from its last evaluation")
     ] = False,
     recipe: Annotated[
-        str, typer.Option(help="Fine-tune as a paper does; see `bioclin recipes list`")
+        str, typer.Option(help="Fine-tuning recipe of a paper; see `bioclin recipes list`")
     ] = "",
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
 ) -> None:
-    """Train the pipeline of CONFIG. Settings are overridden as in `spacy train`:
-    --paths.train corpus/train.spacy --training.max_steps 2000. They win over those of the recipe.
+    """Train the pipeline of CONFIG. Override settings as in `spacy train`:
+    --paths.train corpus/train.spacy --training.max_steps 2000. They take precedence over the recipe.
     """
     from spacy.cli._util import parse_config_overrides, show_validation_error
     from spacy.training.initialize import init_nlp
@@ -32,16 +32,14 @@ def main(
     from thinc.api import Config
 
     from ...catalog.recipes import apply_recipe, find_recipe
+    from ...machine import choose_device
     from ...training.epochs import set_updates
     from ...training.loop import LAST, train
-    from ..loading import choose_device
 
     if not config.is_file():
         raise BioclinError(f"{config}: no such file; give a config like configs/ner.cfg")
     if not resume and (output / LAST).exists():
-        typer.echo(
-            f"{output} holds a pipeline of an earlier run, which this one replaces", err=True
-        )
+        typer.echo(f"{output} has a pipeline from an earlier run; this run replaces it", err=True)
     chosen = find_recipe(recipe) if recipe else None
     choose_device(gpu_id)
     overrides = parse_config_overrides(context.args)
