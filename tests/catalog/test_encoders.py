@@ -291,7 +291,7 @@ def test_weights_of_old_and_of_sharded_files(tmp_path):
 def test_the_page_counts_right():
     page = (ROOT / "docs" / "encoders.md").read_text("utf-8")
     encoders = load_encoders()
-    assert f"The catalogue knows {len(encoders)} of them" in page
+    assert f"The catalogue lists {len(encoders)} encoders" in page
     numbers = {3: "Three", 4: "Four"}
     assert f"{numbers[sum(not one.licence for one in encoders.values())]} encoders state" in page
     assert f"{numbers[sum(not one.source for one in encoders.values())]} entries have" in page

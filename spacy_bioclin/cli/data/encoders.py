@@ -58,7 +58,7 @@ def _row(name: str, encoder: "Encoder") -> tuple[str, ...]:
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="Name in the catalogue, on the hub or in a paper")],
+    name: Annotated[str, typer.Argument(help="Name in the catalogue, on the hub, in a paper")],
     as_json: AS_JSON = False,
 ) -> None:
     """Show everything known about an encoder, and which facts no source confirms."""
@@ -117,8 +117,8 @@ def check(
     ] = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Compare a local copy with the catalogue and check that Encoder.v1 can read it. The exit status
-    is 1 if it cannot, or if a file differs from the one that was fetched."""
+    """Compare a local copy with the catalogue and check that Encoder.v1 can read it. The exit
+    status is 1 if it cannot, or if a file differs from the one that was fetched."""
     from ...catalog.encoders import find_encoder
     from ...encoders.hub.download import find_damaged
     from ...encoders.hub.inspection import inspect_encoder

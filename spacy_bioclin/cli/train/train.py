@@ -24,7 +24,7 @@ def main(
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
 ) -> None:
     """Train the pipeline of CONFIG. Override settings as in `spacy train`:
-    --paths.train corpus/train.spacy --training.max_steps 2000. They take precedence over the recipe.
+    --paths.train corpus/train.spacy --training.max_steps 2000. They win over the recipe.
     """
     from spacy.cli._util import parse_config_overrides, show_validation_error
     from spacy.training.initialize import init_nlp
