@@ -79,6 +79,12 @@ def test_files_and_python_names_exist(page: Path) -> None:
         assert resolves(name), f"{page.name} names {name}"
 
 
+def test_contributing_lists_every_room() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    rooms = {path.parent.name for path in (ROOT / "spacy_bioclin").glob("*/__init__.py")}
+    assert {room for room in rooms if f"`spacy_bioclin/{room}/`" not in table} == set()
+
+
 def resolves(name: str) -> bool:
     """Tell whether a dotted name is a module, or an attribute of one."""
     module, _, attribute = name.rpartition(".")
