@@ -1,6 +1,12 @@
 """Names for the data that travels between rooms. No behaviour lives here."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.integer[Any]]
+FloatArray = NDArray[np.float32]
 
 # Offsets are code points of the whole, untouched text (Python `str` indices), end exclusive.
 Fragment = tuple[int, int]

@@ -3,18 +3,15 @@ what mentions of the training data meant. Each text is looked up once, whatever 
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..types import FloatArray, IntArray
 from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
 from .names.ngrams import ranges
 from .names.normalize import core_key, name_key
-
-IntArray = NDArray[np.integer[Any]]
-FloatArray = NDArray[np.float32]
 
 # What is known of a pair of text and concept; a ranker weighs it.
 FEATURES = (

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..types import FloatArray, IntArray
 from .kb.knowledge_base import KnowledgeBase
 from .names.ngrams import NgramIndex, build_arrays
 from .names.normalize import name_key, normalize
@@ -16,9 +16,6 @@ from .names.normalize import name_key, normalize
 N_FOLDS = 5
 # Added to the number of mentions of a text: what was seen once weighs less than what is seen often.
 SHRINK = 0.5
-
-IntArray = NDArray[np.integer[Any]]
-FloatArray = NDArray[np.float32]
 
 
 class LearnedMention(NamedTuple):

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .candidates import COLUMN, Candidate, CandidateGenerator, FloatArray, IntArray, Pool
+from ..types import FloatArray, IntArray
+from .candidates import COLUMN, Candidate, CandidateGenerator, Pool
 from .kb.build import is_type
 from .names.composites import split_composite
 from .names.normalize import name_key

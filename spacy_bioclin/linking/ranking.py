@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BioclinError
+from ..types import FloatArray
 from .candidates import COLUMN, FEATURES, N_FEATURES
-
-FloatArray = NDArray[np.float32]
 
 # Chosen on the train and dev mentions of NCBI-disease, BC5CDR and CANTEMIST, without their names.
 UNTRAINED = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...encoders.names import NameEncoder
 from ...errors import BioclinError
+from ...types import FloatArray, IntArray
 from ..kb.knowledge_base import KnowledgeBase
 
 # Raised with every change of the files; a folder of another version has to be built again.
@@ -25,9 +26,6 @@ ROWS, QUERIES = 32_768, 512
 # Of the graph: vectors that are kept in view, and how many times k of them are compared exactly.
 N_VIEWED, REFINED = 128, 2
 AGAIN = "build it again with `bioclin embed-kb`"
-
-IntArray = NDArray[np.int32]
-FloatArray = NDArray[np.float32]
 
 
 class DenseIndex:

@@ -1,15 +1,13 @@
 """Vectors of concepts, for spaCy's `entity_linker`."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...types import FloatArray
 from ..dense.index import DenseIndex
 from ..kb.knowledge_base import KnowledgeBase
 from ..names.index import hash_text
 from ..names.ngrams import word_grams
 from ..names.normalize import normalize
-
-FloatArray = NDArray[np.float32]
 
 
 def concept_vector(

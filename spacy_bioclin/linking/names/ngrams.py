@@ -9,7 +9,6 @@ only where it is touched.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from scipy import sparse
 from sparse_dot_topn import sp_matmul_topn
 
 from ...errors import BioclinError
+from ...types import FloatArray, IntArray
 
 N = 3
 # Texts that are looked up together.
@@ -28,9 +28,6 @@ MIN_COMPARED, COMPARED_PER_K = 64, 2
 # Words whose similar words are remembered.
 MAX_REMEMBERED = 100_000
 MAX_ENTRIES = 2**31 - 1
-
-IntArray = NDArray[np.signedinteger[Any]]
-FloatArray = NDArray[np.float32]
 
 
 def word_grams(word: str) -> list[str]:
