@@ -35,7 +35,8 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.deid.calibration import expected_calibration_error
-from spacy_bioclin.deid.fit import add_deid, calibrate, find_deid, judge
+from spacy_bioclin.deid.fit import calibrate, judge
+from spacy_bioclin.deid.pipeline import add_deid, find_deid
 from spacy_bioclin.evaluation.official import ScoredDoc, meddocan
 from spacy_bioclin.evaluation.spans import reference_spans
 from spacy_bioclin.types import CharSpan

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from ..errors import BioclinError
 from ..types import GOLD_KEY
-from .policy import find_phi_type
+from .labels import find_phi_type
 from .rewrite import rewrite
 from .secret import Secret
 from .surrogates.by_label import make_surrogate

@@ -21,10 +21,10 @@ from .calibration import Platt, calibration_group
 from .detect.allow_list import load_allow_list
 from .detect.known_patient import find_known
 from .detect.repeats import find_repeats, values_to_hide
-from .labels import label_of, map_label
+from .labels import find_phi_type, label_of, map_label, phi_type_of
 from .merge import merge_spans
 from .operators import MASK, YEAR, NoteContext, Target, apply_operator
-from .policy import Policy, find_phi_type, make_policy, phi_type_of
+from .policy import Policy, make_policy
 from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
 from .secret import Secret, read_key

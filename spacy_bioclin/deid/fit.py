@@ -5,7 +5,6 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..errors import BioclinError
 from ..evaluation.spans import reference_spans
 from ..types import CharSpan
 from .calibration import (
@@ -17,26 +16,11 @@ from .calibration import (
     fit_calibration,
     recall_by_label,
 )
-from .component import Deidentifier
 from .labels import map_label, scheme_labels
+from .pipeline import find_deid
 
 # From this probability on a span that the tags leave out is worth a look when recall comes first.
 DOUBTFUL_FROM = 0.002
-
-
-def add_deid(nlp: Language) -> None:
-    """Add `bioclin_phi_rules` and `bioclin_deid` at the end of a pipeline that has none."""
-    for factory in ("bioclin_phi_rules", "bioclin_deid"):
-        if factory not in {nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}:
-            nlp.add_pipe(factory)
-
-
-def find_deid(nlp: Language) -> Deidentifier:
-    """RETURNS (Deidentifier): The pipeline's `bioclin_deid`."""
-    for name in nlp.pipe_names:
-        if nlp.get_pipe_meta(name).factory == "bioclin_deid":
-            return nlp.get_pipe(name)  # type: ignore[return-value]
-    raise BioclinError("the pipeline has no bioclin_deid: add it at its end")
 
 
 def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> dict[str, Any]:

@@ -61,3 +61,16 @@ def map_label(label: str, scheme: str) -> str:
     """
     phi_type = None if label in scheme_labels(scheme) else type_of(label)
     return label if phi_type is None else label_of(phi_type, scheme)
+
+
+def phi_type_of(label: str, scheme: str | None = None) -> str | None:
+    """Find the PHI type of a label, in its scheme first; a PHI type means itself."""
+    return label if label in load_types() else type_of(label, scheme) or type_of(label)
+
+
+def find_phi_type(label: str, scheme: str, value: str) -> str | None:
+    """Find the PHI type of a span by its label, and by its text if the label has several."""
+    phi_type = phi_type_of(label, scheme)
+    if phi_type == "city" and sum(char.isdigit() for char in value) >= 4:
+        return "postcode"  # MEDDOCAN has one label for both
+    return phi_type

@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ..errors import BioclinError
-from .labels import load_types, type_of
+from .labels import phi_type_of
 
 try:
     from presidio_analyzer import AnalysisExplanation, LocalRecognizer, RecognizerResult
@@ -71,7 +71,7 @@ def entity_of(label: str, detector: str = "") -> str:
         for prefix, entity in ENTITIES_OF_KINDS.items():
             if kind == prefix or kind.startswith(f"{prefix}_"):
                 return entity
-    phi_type = label if label in load_types() else type_of(label)
+    phi_type = phi_type_of(label)
     return label if phi_type is None else ENTITIES.get(phi_type, ID)
 
 

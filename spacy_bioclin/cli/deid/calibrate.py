@@ -25,7 +25,8 @@ def main(
     from rich.console import Console
 
     from ...corpora.docbin import read_docs
-    from ...deid.fit import add_deid, calibrate
+    from ...deid.fit import calibrate
+    from ...deid.pipeline import add_deid
     from ..loading import load_pipeline
 
     if output.exists():

@@ -134,30 +134,19 @@ class Setup(NamedTuple):
             )
 
     def load(self) -> "Language":
-        """RETURNS (Language): A trained pipeline, or rules alone.
-        RAISES (BioclinError): There is no such pipeline, or it is for another language."""
-        import spacy
+        """Load the trained pipeline, or make one of rules alone.
 
+        RAISES (BioclinError): There is no such pipeline, or it is for another language.
+        """
+        from ...deid import make_pipeline
         from ..loading import load_pipeline
 
-        if self.pipeline is None:
-            tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
-            nlp = spacy.blank(self.lang, config={"nlp": {"tokenizer": tokenizer}})
-            nlp.max_length = 2**31  # spaCy's limit is for its parser
-        else:
-            nlp = load_pipeline(self.pipeline, gpu_id=self.gpu_id)
-        if nlp.lang != self.lang:
-            raise BioclinError(f"--lang {self.lang}: {self.pipeline} is for {nlp.lang}")
-        names = {factory: name for name, factory in nlp.pipe_factories.items()}
-        if "bioclin_phi_rules" not in names:
-            nlp.add_pipe("bioclin_phi_rules", before=names.get("bioclin_deid"))
-        name = names.get("bioclin_deid", "bioclin_deid")
-        component: Any = nlp.get_pipe(name) if name in nlp.pipe_names else nlp.add_pipe(name)
-        if self.policy is not None:
-            component.policy = self.policy
-        if self.key is not None:
-            component.key = self.key
-        return nlp
+        source: Language | str = self.lang
+        if self.pipeline is not None:
+            source = load_pipeline(self.pipeline, gpu_id=self.gpu_id)
+            if source.lang != self.lang:
+                raise BioclinError(f"--lang {self.lang}: {self.pipeline} is for {source.lang}")
+        return make_pipeline(source, policy=self.policy, key=self.key)
 
     def fingerprints(self) -> dict[str, str]:
         """RETURNS (dict[str, str]): Change when what they are named after does. That of the key
