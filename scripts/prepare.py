@@ -1,9 +1,9 @@
-"""What the project trains on: the splits of a corpus as Docs, and the config for them.
+"""Convert the splits of a corpus into Docs, and write the config that suits them.
 
     python scripts/prepare.py TASK LANG OUT [--config FILE]
 
-TASK is one of spacy_bioclin/catalog/tasks.yml. Its files are looked for in $BIOCLIN_DATA if that is
-set, else in assets/downloads, where `spacy project assets` puts them.
+TASK is one of spacy_bioclin/catalog/tasks.yml. Its files are read from $BIOCLIN_DATA if that is
+set, else from assets/downloads, where `spacy project assets` puts them.
 """
 
 from pathlib import Path
@@ -13,27 +13,31 @@ import typer
 from spacy.util import load_config
 from thinc.api import Config
 
-from spacy_bioclin.catalog.tasks import Task
+from spacy_bioclin.catalog.tasks import Task, find_task
 from spacy_bioclin.cli import without_traceback
-from spacy_bioclin.sweeps.task_corpora import convert_task, find_task
+from spacy_bioclin.training.corpora import convert_task
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(
-    task: Annotated[str, typer.Argument(help="A task of the catalogue")],
+    task: Annotated[str, typer.Argument(help="Task of the catalogue")],
     lang: Annotated[str, typer.Argument(help="Language of the notes")],
     out: Annotated[Path, typer.Argument(help="Folder for the .spacy files and config.cfg")],
-    config: Annotated[str, typer.Option(help="Config; else the one that suits the task")] = "",
+    config: Annotated[str, typer.Option(help="Config; default: the one that suits the task")] = "",
 ) -> None:
+    """Write train.spacy, dev.spacy, test.spacy and config.cfg."""
     corpus = find_task(task, lang)
     convert_task(task, corpus, out)
     make_config(corpus, lang, config).to_disk(out / "config.cfg")
 
 
 def make_config(task: Task, lang: str, config: str) -> Config:
-    """RETURNS (Config): The given config; else demo.cfg for two layers, deid.cfg for PHI alone, or
-    ner.cfg with its head set to the one layer that the task has."""
+    """Choose the config of a task and set its language.
+
+    config (str): Path of a config; "" for demo.cfg for two layers, deid.cfg for PHI alone, or
+        ner.cfg with its head set to the one layer of the task.
+    """
     if config:
         return load_config(config, {"nlp.lang": lang})
     layers = sorted(set(task.layers.values()))

@@ -8,13 +8,12 @@ from spacy.util import load_config
 from weasel.util import load_project_config
 
 from scripts import prepare
-from spacy_bioclin.catalog.tasks import load_tasks
+from spacy_bioclin.catalog import tasks
 from spacy_bioclin.cli import COMMANDS
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.sweeps import task_corpora
 
 ROOT = Path(__file__).parents[1]
-TASKS = load_tasks()
+TASKS = tasks.load_tasks()
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def test_scripts_call_commands_that_exist(project):
 def test_assets_land_where_the_catalogue_looks(project):
     places = [Path(asset["dest"]).relative_to("assets/downloads") for asset in project["assets"]]
     archives = [place.name for place in places if place.suffix == ".zip"]
-    places += [Path(target) for name in archives for target in task_corpora.ARCHIVES[name].values()]
+    places += [Path(target) for name in archives for target in tasks.ARCHIVES[name].values()]
     for name, task in TASKS.items():
         if name != "demo":
             for path in (Path(path) for paths in task.splits.values() for path in paths):
@@ -87,34 +86,34 @@ def test_demo_is_prepared_in_both_languages(tmp_path):
 def test_preparing_again_gives_the_same_bytes(tmp_path):
     for name in ("one", "two"):
         prepare.main("demo", "en", tmp_path / name)
-    for split in task_corpora.SPLITS:
+    for split in tasks.SPLITS:
         one, two = (tmp_path / name / f"{split}.spacy" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()  # else everything would be trained again
 
 
 def test_mistakes(tmp_path, monkeypatch):
     with pytest.raises(BioclinError, match=r"want one of .*meddocan"):
-        task_corpora.find_task("medocan", "es")
+        tasks.find_task("medocan", "es")
     with pytest.raises(BioclinError, match="in language en, not es"):
-        task_corpora.find_task("bc5cdr", "es")
+        tasks.find_task("bc5cdr", "es")
     monkeypatch.setenv("BIOCLIN_DATA", str(tmp_path))
     with pytest.raises(BioclinError, match="project assets"):
-        task_corpora.find_data("meddocan")
+        tasks.find_data("meddocan")
 
 
 def test_archives_are_unpacked_into_the_layout_of_the_catalogue(tmp_path, monkeypatch):
     monkeypatch.delenv("BIOCLIN_DATA", raising=False)
-    monkeypatch.setattr(task_corpora, "DOWNLOADS", tmp_path)
+    monkeypatch.setattr(tasks, "DOWNLOADS", tmp_path)
     archive = tmp_path / "pharmaconer.zip"
     with zipfile.ZipFile(archive, "w") as file:
-        for split in task_corpora.SPLITS:
+        for split in tasks.SPLITS:
             file.writestr(f"pharmaconer/{split}-set_1.1/{split}/subtrack1/a.txt", f"{split} ñ")
             file.writestr(f"pharmaconer/{split}-set_1.1/{split}/subtrack2/a.tsv", "other")
-    assert task_corpora.find_data("pharmaconer") == tmp_path
+    assert tasks.find_data("pharmaconer") == tmp_path
     for split, [folder] in TASKS["pharmaconer"].splits.items():
         assert [path.name for path in (tmp_path / folder).iterdir()] == ["a.txt"]
         assert (tmp_path / folder / "a.txt").read_text("utf-8") == f"{split} ñ"
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("elsewhere/a.txt", "")
     with pytest.raises(BioclinError, match="has no folder"):
-        task_corpora.unpack(archive)
+        tasks.unpack(archive)

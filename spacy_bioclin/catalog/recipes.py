@@ -3,61 +3,66 @@
 from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import srsly
+from pydantic import Field
 from thinc.api import Config
 
 from ..errors import BioclinError
+from ..settings import Settings, read_settings, read_yaml
 
 RECIPES = Path(__file__).with_name("recipes.yml")
-# Where a fine-tuning strategy stands in a config; all its settings have defaults.
+# Section of a fine-tuning strategy in a config; all its settings have defaults.
 STRATEGY = "components.transformer.model.strategy"
-# What schedules call their highest rate.
-RATES = ("initial_rate", "rate")
+RATES = ("initial_rate", "rate")  # names of the highest rate in schedules
 
 
-class Recipe(NamedTuple):
+class Recipe(Settings):
     """How a paper fine-tunes an encoder.
 
-    paper (str): Where it comes from.
-    purpose (str): What it was used for.
+    paper (str): The paper.
+    purpose (str): What the paper used it for.
     epochs (int): Passes over the training corpus.
-    learn_rates (list[float]): What the paper searched, or its one rate.
+    learn_rates (list[float]): The rates that the paper searched, or its one rate.
     settings (dict[str, Any]): Path in the config -> value; a section is replaced as a whole.
     """
 
     paper: str
-    purpose: str
+    purpose: str = Field(alias="for")
     epochs: int
     learn_rates: list[float]
     settings: dict[str, Any]
 
     @property
     def learn_rate(self) -> float:
-        """The middle one of those the paper searched."""
+        """The middle one of the rates that the paper searched."""
         return self.learn_rates[len(self.learn_rates) // 2]
 
 
 def load_recipes() -> dict[str, Recipe]:
-    """RETURNS (dict[str, Recipe]): The recipes of the catalogue by name."""
+    """Read the recipes of the catalogue by name."""
     return {
-        name: Recipe(purpose=fields.pop("for"), **fields)
-        for name, fields in srsly.read_yaml(RECIPES).items()
+        name: read_settings(Recipe, fields, where=f"{RECIPES.name}, {name}")
+        for name, fields in read_yaml(RECIPES).items()
     }
 
 
 def find_recipe(name: str) -> Recipe:
-    """RETURNS (Recipe): The one of this name. RAISES (BioclinError): There is none."""
+    """Look up a recipe.
+
+    RAISES (BioclinError): There is no recipe of this name.
+    """
     recipes = load_recipes()
     if name not in recipes:
         raise BioclinError(f"recipe {name!r} is unknown, want one of {', '.join(recipes)}")
     return recipes[name]
 
 
-def recipe_text(name: str) -> str:
-    """RETURNS (str): What recipes.yml says of a recipe, with its comments.
-    RAISES (BioclinError): There is none of this name."""
+def get_recipe_text(name: str) -> str:
+    """Extract the text of a recipe from recipes.yml, with its comments.
+
+    RAISES (BioclinError): There is no recipe of this name.
+    """
     find_recipe(name)
     text = RECIPES.read_text(encoding="utf-8")
     _, _, after = f"\n{text}".partition(f"\n{name}:\n")
@@ -66,15 +71,18 @@ def recipe_text(name: str) -> str:
 
 
 def apply_recipe(config: Config, recipe: Recipe) -> None:
-    """Set what the recipe sets, in place. `training.max_steps` becomes 0: `bioclin train` counts
-    the updates of the epochs then, see `training.epochs`."""
+    """Apply the settings of a recipe to a config, in place.
+
+    `training.max_steps` becomes 0, so that `bioclin train` counts the updates of the epochs; see
+    `training.epochs`.
+    """
     epochs = {"training.max_epochs": recipe.epochs, "training.max_steps": 0}
     apply_settings(config, {**recipe.settings, **epochs, "training.eval_frequency": 0})
     set_learn_rate(config, recipe.learn_rate)
 
 
 def apply_settings(config: Config, settings: Mapping[str, Any]) -> None:
-    """Set values by their path ("training.optimizer.L2"), in place; a section is replaced as a
+    """Set values by their path ("training.optimizer.L2"), in place. A section is replaced as a
     whole.
 
     config (Config): Not interpolated.
@@ -97,9 +105,9 @@ def apply_settings(config: Config, settings: Mapping[str, Any]) -> None:
 
 
 def set_learn_rate(config: Config, rate: float) -> None:
-    """Set the peak learning rate of the optimizer, in place, whatever its schedule.
+    """Set the peak learning rate of the optimizer, in place, for any schedule.
 
-    RAISES (BioclinError): The schedule names its rate in a way that is not known here.
+    RAISES (BioclinError): None of the schedule's settings has a known name of a rate.
     """
     optimizer = config["training"]["optimizer"]
     schedule = optimizer["learn_rate"]

@@ -1,26 +1,48 @@
 """The tasks of `tasks.yml`: corpora with their files, layers and licences."""
 
+import os
+import zipfile
 from pathlib import Path
-from typing import NamedTuple
 
-import srsly
+from pydantic import Field
+
+from ..errors import BioclinError
+from ..settings import Settings, read_settings, read_yaml
 
 TASKS = Path(__file__).with_name("tasks.yml")
+DEMO = "demo"  # the task that ships with this repository
+SPLITS = ("train", "dev", "test")
+# `spacy project assets` downloads into this folder of the project.
+DOWNLOADS = Path("assets") / "downloads"
+# Downloads that are archives: folder in the archive -> folder in assets/downloads.
+ARCHIVES = {
+    "meddocan.zip": {f"meddocan/{split}/brat": f"meddocan/{split}/brat" for split in SPLITS},
+    "pharmaconer.zip": {
+        f"pharmaconer/{split}-set_1.1/{split}/subtrack1": f"pharmaconer/{split}/brat"
+        for split in SPLITS
+    },
+    "cantemist.zip": {
+        "train-set/cantemist-norm": "cantemist/train/norm",
+        "dev-set1/cantemist-norm": "cantemist/dev1/norm",
+        "dev-set2/cantemist-norm": "cantemist/dev2/norm",
+        "test-set/cantemist-norm": "cantemist/test/norm",
+    },
+}
 
 
-class Task(NamedTuple):
-    """A corpus and what is done with it.
+class Task(Settings):
+    """A corpus and how it becomes Docs.
 
     lang (str): Language of the notes.
     format (str): FORMAT of `bioclin convert`.
     splits (dict[str, list[str]]): Files or folders of each split, relative to the data folder.
-    layers (dict[str, str]): Label -> layer; "*" stands for every label not named.
+    layers (dict[str, str]): Label -> layer; "*" means every label that is not named.
     metric (str): Score that chooses the best pipeline in training.
     licence (str): Licence of the corpus.
     source (str): Repository that the files come from.
-    commit (str): Its commit.
+    commit (str): Commit of that repository.
     cite (str): What to cite.
-    labels (dict[str, str]): Label in the file -> label in the Doc; "*" as above.
+    labels (dict[str, str]): Label in the file -> label in the Doc; "*" as in `layers`.
     """
 
     lang: str
@@ -32,11 +54,68 @@ class Task(NamedTuple):
     source: str
     commit: str
     cite: str
-    labels: dict[str, str]
+    labels: dict[str, str] = Field(default_factory=dict)
 
 
 def load_tasks() -> dict[str, Task]:
-    """RETURNS (dict[str, Task]): The tasks of the catalogue by name."""
+    """Read the tasks of the catalogue by name."""
     return {
-        name: Task(**{"labels": {}, **fields}) for name, fields in srsly.read_yaml(TASKS).items()
+        name: read_settings(Task, fields, where=f"{TASKS.name}, {name}")
+        for name, fields in read_yaml(TASKS).items()
     }
+
+
+def find_task(name: str, lang: str | None = None) -> Task:
+    """Look up a task.
+
+    lang (str | None): Language of the notes; None for that of the task. The demo has two.
+    RAISES (BioclinError): There is no such task, or not in this language.
+    """
+    tasks = load_tasks()
+    if name not in tasks:
+        raise BioclinError(f"task {name!r} is unknown, want one of {', '.join(tasks)}")
+    task = tasks[name]
+    if name == DEMO and lang in ("es", "en"):
+        splits = {split: [f"assets/demo/{lang}/{split}"] for split in SPLITS}
+        return task.model_copy(update={"lang": lang, "splits": splits})
+    if lang is not None and task.lang != lang:
+        raise BioclinError(f"task {name} is in language {task.lang}, not {lang}")
+    return task
+
+
+def find_data(name: str) -> Path:
+    """Find the folder that the paths of a task are relative to, and unpack its download.
+
+    RAISES (BioclinError): The corpus is not there.
+    """
+    if name == DEMO:
+        return Path()
+    if os.environ.get("BIOCLIN_DATA"):
+        data = Path(os.environ["BIOCLIN_DATA"])
+    else:
+        data = DOWNLOADS
+        if (DOWNLOADS / f"{name}.zip").is_file():
+            unpack(DOWNLOADS / f"{name}.zip")
+    if not (data / name).is_dir():
+        raise BioclinError(
+            f"{data / name} does not exist: run `python -m spacy project assets`, or set "
+            "BIOCLIN_DATA to a folder that holds the corpora"
+        )
+    return data
+
+
+def unpack(archive: Path) -> None:
+    """Unpack the folders of a downloaded archive that the catalogue names.
+
+    RAISES (BioclinError): A folder is missing in the archive.
+    """
+    with zipfile.ZipFile(archive) as file:
+        for source, target in ARCHIVES[archive.name].items():
+            names = [name for name in file.namelist() if Path(name).parent == Path(source)]
+            if not names:
+                raise BioclinError(f"{archive}: has no folder {source}; download it again")
+            folder = archive.parent / target
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                if not name.endswith("/"):
+                    (folder / Path(name).name).write_bytes(file.read(name))

@@ -16,16 +16,17 @@ from spacy.util import load_config
 from thinc.api import Config
 
 from ..catalog.recipes import apply_recipe, apply_settings, find_recipe, set_learn_rate
+from ..catalog.tasks import SPLITS, find_task
 from ..corpora.docbin import read_docs, write_docs
 from ..errors import BioclinError
 from ..evaluation.metrics import ENTS, run_pipeline
 from ..evaluation.spans import Counts, score_spans
 from ..machine import choose_device, describe_cpu, find_commit, find_gpus, find_versions
+from ..training.corpora import convert_task
 from ..training.epochs import count_updates, set_updates
 from ..training.loop import BEST, Diverged, train
 from ..training.state import STATE
 from .sweep import CRASHED, DIVERGED, DONE, Corpus, Plan, Trial, trial_folder, write_result
-from .task_corpora import SPLITS, convert_task, find_task
 
 # So that a sweep's small training sets are the same for every seed.
 SUBSET_SEED = 0

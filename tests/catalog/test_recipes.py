@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from spacy_bioclin.catalog.recipes import (
     apply_recipe,
     find_recipe,
+    get_recipe_text,
     load_recipes,
-    recipe_text,
     set_learn_rate,
 )
 from spacy_bioclin.cli import app
@@ -150,8 +150,8 @@ def test_show_prints_the_recipe_with_its_comments() -> None:
     assert text.startswith("lewis-2020-seq:\n") and "# Section 5.2" in text
     assert "lewis-2020-cls" not in text.replace("lewis-2020-seq", "")
     for name in RECIPES:
-        assert f"\n{name}:" not in recipe_text(name)
-        assert recipe_text(name).endswith(recipe_text(name).splitlines()[-1].strip())
+        assert f"\n{name}:" not in get_recipe_text(name)
+        assert get_recipe_text(name).endswith(get_recipe_text(name).splitlines()[-1].strip())
 
 
 @pytest.mark.parametrize(

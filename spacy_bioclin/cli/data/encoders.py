@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,7 +32,7 @@ def list_encoders(
         and not (commercial and encoder.licence_warning)
     }
     if as_json:
-        print_json({name: encoder._asdict() for name, encoder in chosen.items()})
+        print_json({name: encoder.model_dump() for name, encoder in chosen.items()})
         return
     rows = [_row(name, encoder) for name, encoder in chosen.items()]
     print_table(rows, ("name", "reads", "architecture", "pieces", "window", "licence"))
@@ -66,7 +66,7 @@ def show(
 
     name, encoder = find_encoder(name)
     if as_json:
-        print_json({"name": name, **encoder._asdict()})
+        print_json({"name": name, **encoder.model_dump()})
         return
     print_table(_describe(name, encoder))
     if encoder.source and not encoder.folder:
@@ -79,35 +79,23 @@ def show(
 
 def _describe(name: str, encoder: "Encoder") -> Iterator[tuple[str, str]]:
     """Describe an encoder as names and values, "(unconfirmed)" where no source confirms it."""
-    rows = {
-        "names": ", ".join(encoder.names),
-        "hub": encoder.hub or "",
-        "archive": encoder.archive or "",
-        "folder": encoder.folder or "",
+    values: dict[str, Any] = {
+        **encoder.model_dump(exclude={"non_commercial", "unconfirmed"}),
         "revision": encoder.revision or ("the newest" if encoder.hub else ""),
-        "architecture": encoder.architecture,
-        "tokenizer": encoder.tokenizer,
         "cased": "yes" if encoder.cased else "no: case and accents are lost",
-        "max_pieces": f"{encoder.max_pieces:,}",
-        "vocabulary": "; ".join(f"{n:,}: {who}" for n, who in encoder.vocabulary.items()),
-        "layers": str(encoder.layers),
-        "width": str(encoder.width),
-        "langs": " ".join(encoder.langs),
-        "default_for": " ".join(encoder.default_for),
+        "vocabulary": "; ".join(f"{n:,}: {source}" for n, source in encoder.vocabulary.items()),
         "licence": encoder.licence or "none stated",
-        "gated": "the hub wants a login" if encoder.gated else "",
-        "pretraining": encoder.pretraining,
-        "paper": encoder.paper,
-        "recipe": encoder.recipe,
-        "learn_rates": ", ".join(f"{rate:g}" for rate in encoder.learn_rates),
-        "notes": encoder.notes,
-        "unfit": encoder.unfit,
+        "gated": "the hub requires a login" if encoder.gated else "",
+        "learn_rates": [f"{rate:g}" for rate in encoder.learn_rates],
     }
     yield "name", name
-    for field, value in rows.items():
-        doubt = field in encoder.unconfirmed
-        if value or doubt:
-            yield field, f"{value} (unconfirmed)".strip() if doubt else value
+    for field, value in values.items():
+        if isinstance(value, int):
+            value = f"{value:,}"
+        shown = ", ".join(value) if isinstance(value, list) else value or ""
+        doubtful = field in encoder.unconfirmed
+        if shown or doubtful:
+            yield field, f"{shown} (unconfirmed)".strip() if doubtful else shown
 
 
 def check(
@@ -134,7 +122,7 @@ def check(
     else:
         print_inspection(inspection)
         for file in damaged:
-            typer.echo(f"{path / file} differs from the file that was fetched: fetch it again")
+            typer.echo(f"{path / file} is not the file that was fetched: fetch it again")
     if not usable:
         raise typer.Exit(1)
 

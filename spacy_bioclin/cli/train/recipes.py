@@ -20,7 +20,7 @@ def list_recipes(as_json: AS_JSON = False) -> None:
 
     recipes = load_recipes()
     if as_json:
-        print_json({name: recipe._asdict() for name, recipe in recipes.items()})
+        print_json({name: recipe.model_dump() for name, recipe in recipes.items()})
         return
     rows = [
         (name, " ".join(f"{rate:g}" for rate in one.learn_rates), str(one.epochs), one.purpose)
@@ -35,9 +35,9 @@ list_recipes.__name__ = "list"
 
 def show(name: NAME) -> None:
     """Print a recipe with the source of each setting and what contradicts it."""
-    from ...catalog.recipes import recipe_text
+    from ...catalog.recipes import get_recipe_text
 
-    typer.echo(recipe_text(name))
+    typer.echo(get_recipe_text(name))
 
 
 def write(

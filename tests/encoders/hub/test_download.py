@@ -124,7 +124,7 @@ def server(monkeypatch, tmp_path_factory):
 
 @pytest.fixture
 def on_hub():
-    return load_encoders()["biobert-v1.1"]._replace(hub=HUB, revision=COMMIT)
+    return load_encoders()["biobert-v1.1"].model_copy(update={"hub": HUB, "revision": COMMIT})
 
 
 def downloads(server):
@@ -248,7 +248,7 @@ def pack(files, *, home="RoBERTa-base-PM/RoBERTa-base-PM-hf"):
 def in_archive(server):
     server.archives["tiny.tar.gz"] = pack({**server.files, "train.log": b"", "x/config.json": b""})
     url = f"{server.url}/archive/tiny.tar.gz"
-    return load_encoders()["bio-lm-base-pm"]._replace(archive=url)
+    return load_encoders()["bio-lm-base-pm"].model_copy(update={"archive": url})
 
 
 def test_licences_against_commercial_use_must_be_accepted(server, in_archive, tmp_path):
