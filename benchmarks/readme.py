@@ -401,8 +401,8 @@ def summary_table() -> str:
             f"{masked['presidio']['words_per_second']:,} Presidio with the same encoder",
         ),
     ]
-    head = ["| task, test data and measure | spacy-bioclin | for comparison |", "|---|---|---|"]
-    return "\n".join([*head, *(f"| {task} | **{own}** | {other} |" for task, own, other in rows)])
+    head = ["| task, test data and score | spacy-bioclin | for comparison |", "|---|---|---|"]
+    return "\n".join([*head, *(f"| {task} | {own} | {other} |" for task, own, other in rows)])
 
 
 def results_section() -> str:
