@@ -24,7 +24,7 @@ from .pieces import (
     split_into_pieces,
     token_boundaries,
 )
-from .shim import TorchShim
+from .shim import EncoderShim
 from .strategy.apply import check_strategy
 from .strategy.levels import draw_anew, find_levels
 from .strategy.settings import read_strategy
@@ -57,7 +57,7 @@ class EncoderModel(Model[list[Doc], FullTransformerBatch]):
     """A thinc Model that is stored as nothing but the bytes of its shim."""
 
     @property
-    def shim(self) -> TorchShim:
+    def shim(self) -> EncoderShim:
         return self.shims[0]
 
     @property
@@ -107,10 +107,9 @@ def build_encoder(
         forward,
         init=init,
         shims=[
-            TorchShim(
+            EncoderShim(
                 partial(_rebuild, max_batch_pieces=max_batch_pieces),
                 precision=precision,
-                lr_scale=1.0,
                 strategy=read_strategy(strategy),
             )
         ],

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 from ..errors import BioclinError
 from .loading import load_pretrained
 from .network import CPU_BATCH_PIECES, GPU_BATCH_PIECES
-from .precision import choose_precision, convert_linear_layers
+from .precision import autocast, choose_precision, convert_linear_layers
 
 # Names are cut after so many pieces, special ones included, as in the paper.
 MAX_PIECES = 25
@@ -126,10 +126,8 @@ class NameEncoder:
         lengths = np.array([len(row) for row in ids])
         order = np.argsort(-lengths, kind="stable")
         budget = CPU_BATCH_PIECES if self.device.type == "cpu" else GPU_BATCH_PIECES
-        mixed = self.dtype in (torch.bfloat16, torch.float16)
-        autocast = torch.autocast(self.device.type, self.dtype if mixed else None, enabled=mixed)
         i = 0
-        with torch.inference_mode(), autocast:
+        with torch.inference_mode(), autocast(self.device, self.dtype):
             while i < len(order):
                 longest = int(lengths[order[i]])
                 batch = order[i : i + max(1, budget // longest)]

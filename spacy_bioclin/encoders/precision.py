@@ -1,4 +1,4 @@
-"""Which number format the encoder computes in, and copies of a network that hold it."""
+"""The number format that an encoder computes in, and copies of a network in that format."""
 
 import warnings
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ..errors import BioclinError
-from .strategy.linear import plain_copy
+from .strategy.linear import copy_merged
 
 FORMATS = {
     "fp32": torch.float32,
@@ -20,14 +20,14 @@ FP16_CAPABILITY = (7, 0)
 
 
 class Precision(NamedTuple):
-    """The format for a device, and why it was chosen."""
+    """The number format for a device, and why it was chosen."""
 
     dtype: torch.dtype
     reason: str
 
 
 def has_fast_bf16(device: torch.device) -> bool:
-    """Whether the processor multiplies bf16 matrices in hardware (AMX or AVX512-BF16 on CPU)."""
+    """Check whether the device multiplies bf16 matrices in hardware (on a CPU AMX, AVX512-BF16)."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
@@ -35,12 +35,12 @@ def has_fast_bf16(device: torch.device) -> bool:
 
 
 def choose_precision(precision: str, device: torch.device) -> Precision:
-    """Choose the format for a device.
+    """Choose the number format for a device.
 
-    precision (str): "fp32", "bf16", "fp16" (on a GPU), "int8" (annotation on a CPU; training then
-        runs as with "auto"), or "auto": bf16 where the hardware has it, else fp16 on a GPU that has
-        that, else fp32.
-    RAISES (BioclinError): For an unknown name, or one that the device cannot compute in.
+    precision (str): "fp32", "bf16", "fp16" (GPU only), "int8" (annotation on a CPU only; training
+        then uses "auto"), or "auto": bf16 if the hardware has it, else fp16 on a GPU that has it,
+        else fp32.
+    RAISES (BioclinError): The name is unknown, or the device cannot compute in that format.
     """
     if precision == "auto":
         if has_fast_bf16(device):
@@ -60,11 +60,21 @@ def choose_precision(precision: str, device: torch.device) -> Precision:
     return Precision(FORMATS[precision], f'precision = "{precision}" is set')
 
 
+def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
+    """Run operations that tolerate it in bf16 or fp16; other formats change nothing."""
+    mixed = dtype in (torch.bfloat16, torch.float16)
+    return torch.autocast(device.type, dtype if mixed else None, enabled=mixed)
+
+
 def convert_linear_layers(module: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """RETURNS (nn.Module): A copy for annotation whose linear layers hold weights of this format.
-    All other weights are shared with the module. int8 quantises weights once, per output, and
-    activations as they come (torch's dynamic quantisation)."""
-    twin = plain_copy(module)
+    """Make a copy for annotation whose linear layers have weights in this format.
+
+    int8 quantises weights once, per output, and activations at every call (torch's dynamic
+    quantisation).
+
+    RETURNS (nn.Module): Shares all other weights with the module.
+    """
+    twin = copy_merged(module)
     if dtype == torch.qint8:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

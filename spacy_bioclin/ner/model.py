@@ -10,7 +10,7 @@ from thinc.api import Model, chain, torch2xp, xp2torch
 from thinc.types import Floats2d
 from torch import Tensor, nn
 
-from ..encoders.shim import TorchShim
+from ..torch_bridge.shim import TorchShim
 
 
 class TagScores(NamedTuple):
@@ -89,7 +89,7 @@ def _build_tagger(
     *,
     crf: bool,
 ) -> Model[list[Doc], TagScores]:
-    shim = TorchShim(_build_network, precision="fp32", lr_scale=learn_rate_scale)
+    shim = TorchShim(_build_network, lr_scale=learn_rate_scale)
     head: Model[list[Floats2d], TagScores] = Model(
         "tagger_head",
         _forward,

@@ -7,10 +7,10 @@ import pytest
 import torch
 from thinc.api import Adam
 
-from spacy_bioclin.encoders import network, shim
+from spacy_bioclin.encoders import network
 from spacy_bioclin.encoders.loading import load_pretrained
 from spacy_bioclin.encoders.network import WindowedEncoder
-from spacy_bioclin.encoders.shim import TorchShim
+from spacy_bioclin.encoders.shim import EncoderShim
 from spacy_bioclin.encoders.windows import concat_windows, cut_windows
 
 LENGTHS = [40, 31, 17, 9]
@@ -31,7 +31,7 @@ def make_batch():
 
 
 def make_shim(folder, **settings):
-    encoder = TorchShim(lambda cfg: None, precision="fp32", lr_scale=1.0)
+    encoder = EncoderShim(lambda cfg: None, precision="fp32")
     encoder.set_module(make_network(folder, **settings), {})
     return encoder
 
@@ -124,7 +124,7 @@ def test_backward_pass_out_of_memory_is_done_again(tiny_encoder, monkeypatch):
         if len(calls) == 1:
             raise RuntimeError(NO_MEMORY)
 
-    monkeypatch.setattr(shim.torch.autograd, "backward", backward)
+    monkeypatch.setattr(torch.autograd, "backward", backward)
     got = gradients(failing)
     assert len(calls) == 2
     for one, other in zip(got, expected, strict=True):
@@ -134,19 +134,19 @@ def test_backward_pass_out_of_memory_is_done_again(tiny_encoder, monkeypatch):
 def test_fp16_gradients_that_overflow_take_no_step(tiny_encoder):
     encoder = make_shim(tiny_encoder)
     gradients(encoder)
-    encoder._scaler = torch.amp.GradScaler("cpu", init_scale=4.0, enabled=True)
+    encoder.step.scaler = torch.amp.GradScaler("cpu", init_scale=4.0, enabled=True)
     before = [p.detach().clone() for p in encoder.module.parameters()]
     outputs, backprop = encoder(make_batch(), True)
     backprop(torch.full_like(outputs, torch.inf))
     encoder.finish_update(Adam(0.1))
     for weight, kept in zip(encoder.module.parameters(), before, strict=True):
         assert torch.equal(weight, kept)
-    assert encoder._scaler.get_scale() == 2.0
+    assert encoder.step.scaler.get_scale() == 2.0
 
 
 def test_fp16_scale_leaves_the_step_as_it_is(tiny_encoder):
     plain, scaled = make_shim(tiny_encoder), make_shim(tiny_encoder)
-    scaled._scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=True)
+    scaled.step.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=True)
     for encoder in (plain, scaled):
         gradients(encoder)
         encoder.finish_update(Adam(0.1, L2=0.1, eps=1e-2, grad_clip=1.0))

@@ -2,34 +2,30 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from thinc.api import Optimizer
 from torch import nn
 
+from ...torch_bridge.step import MAX_DIMS_WITHOUT_DECAY, WeightGroup
 from .levels import find_levels
 from .linear import QUERY_AND_VALUE, LoraLinear, add_factors, add_mixout, linear_layers
 from .settings import Strategy, check_layers, rate_factor, select
 
-# Weights that weight decay leaves alone: biases and layer norms (Devlin et al. 2019, appendix A).
-MAX_DIMS_WITHOUT_DECAY = 1
 
+@dataclass(frozen=True)
+class LevelGroup(WeightGroup):
+    """Weights of one level of the encoder, or of all.
 
-class WeightGroup(NamedTuple):
-    """Weights with the same rate and decay.
-
-    level (int): Where in the encoder they stand: see `Levels`.
+    level (int): See `Levels`.
     rate (float): Factor on the learning rate.
-    decays (bool): Whether weight decay pulls them to zero.
-    weights (list[nn.Parameter]): Those that learn, sooner or later.
-    anchors (list[Tensor]): The pretrained ones, that they are pulled to; may be empty.
+    anchors (list[Tensor]): The pretrained weights, to which they are pulled; may be empty.
     """
 
     level: int
     rate: float
-    decays: bool
-    weights: list[nn.Parameter]
     anchors: list[torch.Tensor]
 
 
@@ -98,7 +94,7 @@ class Tuning:
             if weight.requires_grad and not top:
                 yield name, weight.detach().clone()
 
-    def _make_groups(self) -> Iterator[WeightGroup]:
+    def _make_groups(self) -> Iterator[LevelGroup]:
         weights = dict(self._transformer.named_parameters())
         patterns = self.strategy.no_decay
         if patterns is None:
@@ -113,7 +109,7 @@ class Tuning:
                 key = (level, name not in spared, name in self._anchors)
                 found.setdefault(key, []).append(name)
         for (level, decays, anchored), names in sorted(found.items(), reverse=True):
-            yield WeightGroup(
+            yield LevelGroup(
                 level=level,
                 rate=rate_factor(self.strategy.layer_decay, level, self._n_layers),
                 decays=decays,
@@ -132,17 +128,6 @@ class Tuning:
             for weight in group.weights:
                 weight.requires_grad_(group.level >= lowest)
         return any(group.level >= lowest for group in self.groups)
-
-    def make_adamw(self, optimizer: Optimizer) -> torch.optim.AdamW:
-        return torch.optim.AdamW(
-            [
-                {"params": group.weights, "weight_decay": float(optimizer.L2) * group.decays}
-                for group in self.groups
-            ],
-            betas=(float(optimizer.b1), float(optimizer.b2)),
-            eps=float(optimizer.eps),
-            fused=True,
-        )
 
     def prepare_step(
         self, adamw: torch.optim.AdamW, optimizer: Optimizer, learn_rate: float
@@ -195,7 +180,7 @@ def lora_targets(strategy: Strategy, names: dict[str, nn.Linear]) -> list[str]:
     return [name for name in names if name in found]
 
 
-def _pull(group: WeightGroup, share: float) -> None:
+def _pull(group: LevelGroup, share: float) -> None:
     """Move the weights that this step changes this share of the way to the pretrained ones."""
     if not share or not group.anchors:
         return

@@ -74,13 +74,15 @@ def linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
     return {name: layer for name, layer in module.named_modules() if isinstance(layer, nn.Linear)}
 
 
-def plain_copy(module: nn.Module) -> nn.Module:
-    """RETURNS (nn.Module): Modules of its own with the same weights and attributes, that do what
-    the module does in annotation; its linear layers are torch's own, with what LoRA learned added
-    to their weights."""
+def copy_merged(module: nn.Module) -> nn.Module:
+    """Copy a module for annotation, with linear layers of torch's own class.
+
+    RETURNS (nn.Module): Shares weights and attributes with the module, except that what LoRA
+        learned is added to the weights.
+    """
     twin: Any = copy.copy(module)
     twin._parameters = dict(module._parameters)
-    twin._modules = {name: child and plain_copy(child) for name, child in module._modules.items()}
+    twin._modules = {name: child and copy_merged(child) for name, child in module._modules.items()}
     if isinstance(twin, LoraLinear):
         with torch.no_grad():
             merged = twin.weight + twin.scale * twin.lora_up @ twin.lora_down

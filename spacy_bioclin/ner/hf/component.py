@@ -22,8 +22,8 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.modeling_utils import no_init_weights
 
 from ...encoders.loading import unpack_tokenizer
-from ...encoders.shim import TorchShim
 from ...errors import BioclinError
+from ...torch_bridge.shim import TorchShim
 from ..component import install_extensions, write_entities
 from ..inference import Entity
 from .aggregation import AGGREGATIONS, OUTSIDE, Aggregator, CharEntity, cover_tokens
@@ -76,7 +76,7 @@ def build_piece_tagger(upstream: str) -> Model[list[Doc], list[PieceScores]]:
 
     upstream (str): Name of the `transformer` component; "*" for any.
     """
-    shim = TorchShim(_build_head, precision="fp32", lr_scale=1.0)
+    shim = TorchShim(_build_head, lr_scale=1.0)
     head: Model[list[TransformerData], list[PieceScores]] = Model(
         "piece_head", _forward, shims=[shim]
     )

@@ -1,0 +1,213 @@
+"""A bridge between a torch module and thinc, in place of thinc's `PyTorchShim`.
+
+It differs in two things: one fused AdamW step updates all weights (thinc calls the optimizer once
+per weight), and weights are stored as safetensors (thinc pickles them).
+"""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from thinc.api import Optimizer, get_torch_default_device
+from thinc.shims.shim import Shim
+from torch import nn
+
+from .step import AdamWStep, UniformRule, UpdateRule
+from .weights_io import MAGIC, pack_weights, unpack_weights
+
+# `nlp.pipe(texts, n_process=2)` forks. A forked process has torch's settings but not its threads,
+# and would wait forever in the first operation that is shared among them.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+
+Backprop = Callable[[Any], None]
+
+
+class TorchShim(Shim):
+    """Hold a torch module that takes and returns tensors.
+
+    Subclasses may override `run`, `make_rule`, `scales_gradients` and `get_weights`.
+
+    build (Callable[[dict], nn.Module]): Makes the module from `cfg`, weights uninitialised or not.
+    lr_scale (float): Factor on the optimizer's learning rate.
+    """
+
+    def __init__(self, build: Callable[[dict[str, Any]], nn.Module], *, lr_scale: float) -> None:
+        super().__init__(model=None)
+        self.lr_scale = lr_scale
+        self._build = build
+        self._rule: UpdateRule | None = None
+        self._step: AdamWStep | None = None
+        # Of the run that this one resumes, until it is used: no second copy stays.
+        self._restored: dict[str, Any] = {}
+        # A forward pass whose backward pass has not run yet must still find the weights it used.
+        self._awaits_backprop = False
+        self._deferred_step: Optimizer | None = None
+        # Loaded weights are views of the bytes they came in.
+        self._is_view = False
+
+    @property
+    def module(self) -> Any:
+        """The torch module. RAISES (ValueError): Before `set_module` or `from_bytes`."""
+        if self._model is None:
+            raise ValueError("The model has no weights yet: call nlp.initialize() or load it first")
+        return self._model
+
+    @property
+    def device(self) -> torch.device:
+        """Where the module's weights are."""
+        return next(self.module.parameters()).device
+
+    @property
+    def rule(self) -> Any:
+        """Which weights learn and how fast; made at the first update."""
+        if self._rule is None:
+            self._rule = self.make_rule()
+        return self._rule
+
+    @property
+    def step(self) -> AdamWStep:
+        """The optimizer step; made at the first update."""
+        if self._step is None:
+            state = {key: self._restored.pop(key, None) for key in ("optimizer", "scaler")}
+            self._step = AdamWStep(
+                self.rule, self.device, scaled=self.scales_gradients, state=state
+            )
+        return self._step
+
+    @property
+    def scales_gradients(self) -> bool:
+        """Whether activations are in fp16 during training."""
+        return False
+
+    def make_rule(self) -> UpdateRule:
+        """Decide which weights of the module learn."""
+        return UniformRule(self.module)
+
+    def run(self, inputs: tuple[Any, ...]) -> Any:
+        """Run the module in training."""
+        return self.module(*inputs)
+
+    def get_weights(self) -> dict[str, torch.Tensor]:
+        """Collect the weights to store."""
+        weights: dict[str, torch.Tensor] = self.module.state_dict()
+        return weights
+
+    def set_module(self, module: nn.Module, cfg: dict[str, Any]) -> None:
+        """Use this module from now on.
+
+        cfg (dict): What `build` needs to make a module of this shape.
+        """
+        self.cfg = cfg
+        self._model = module.to(get_torch_default_device()).eval()
+        self._is_view = False
+        self.set_training_state({})
+
+    def __call__(self, inputs: tuple[Any, ...], is_train: bool) -> tuple[Any, Backprop]:
+        return self.begin_update(inputs) if is_train else (self.predict(inputs), lambda _: None)
+
+    def predict(self, inputs: tuple[Any, ...]) -> Any:
+        """Run the module without dropout and without recording a graph."""
+        module = self.module.eval() if self.module.training else self.module
+        with torch.no_grad():
+            return module(*inputs)
+
+    def begin_update(self, inputs: tuple[Any, ...]) -> tuple[Any, Backprop]:
+        """Run the module and record the graph.
+
+        RETURNS (tuple): What the module returns (a tensor or a tuple of tensors), and a callback
+            that takes the gradient of it, in the same structure, and adds to the gradients of the
+            weights.
+        """
+        if self._is_view:
+            for group in self.rule.groups:
+                for weight in group.weights:
+                    weight.data = weight.data.clone()
+            self._is_view = False
+        self.module.train()
+        step = self.step
+        with torch.enable_grad():
+            outputs = self.run(inputs)
+        self._awaits_backprop = True
+
+        def backprop(gradients: Any) -> None:
+            scaled = [step.scaler.scale(gradient) for gradient in _as_tuple(gradients)]
+            add_gradients(self.module, _as_tuple(outputs), scaled)
+            self._awaits_backprop = False
+            if self._deferred_step is not None:
+                optimizer, self._deferred_step = self._deferred_step, None
+                self.finish_update(optimizer)
+
+        return outputs, backprop
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Take one AdamW step for all weights and clear their gradients.
+
+        `Language.update` calls this between the forward and the backward pass of a shared encoder;
+        the step then waits for the backward pass.
+        """
+        if self._awaits_backprop:
+            self._deferred_step = optimizer
+            return
+        trained = [weight for weight in self.module.parameters() if weight.grad is not None]
+        if trained:
+            self.step.take(trained, optimizer, lr_scale=self.lr_scale)
+
+    def get_training_state(self) -> dict[str, Any]:
+        """Collect what the next step depends on besides the weights."""
+        return self._step.get_state() if self._step else {"optimizer": None, "scaler": None}
+
+    def set_training_state(self, state: dict[str, Any]) -> None:
+        """Undo `get_training_state`, in a shim with the same weights."""
+        self._restored = dict(state)
+        self._rule = self._step = None
+
+    def to_device(self, device_type: str, device_id: int) -> None:
+        """Move the weights."""
+        self.module.to("cpu" if device_type == "cpu" else f"cuda:{device_id}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy starts with a fresh optimizer: the old one's state belongs to the old weights.
+        return {**self.__dict__, "_step": None, "_awaits_backprop": False}
+
+    def to_bytes(self) -> bytes:
+        """Write settings and weights, see `pack_weights`; without a module, `MAGIC` alone."""
+        return MAGIC if self._model is None else pack_weights(self.cfg, self.get_weights())
+
+    def from_bytes(self, data: bytes) -> "TorchShim":
+        """Load what `to_bytes` wrote. On CPU the weights are views of `data`, not a second copy.
+
+        RAISES (ValueError): The bytes have another origin, are cut short or have a later version.
+        """
+        if data != MAGIC:
+            cfg, weights = unpack_weights(data)
+            module = self._build(cfg)
+            module.load_state_dict(weights, assign=True)
+            self.set_module(module, cfg)
+            self._is_view = True
+        return self
+
+
+def add_gradients(module: nn.Module, outputs: tuple[Any, ...], gradients: list[Any]) -> None:
+    """Run the backward pass. If it fails, the gradients of the weights are as they were before.
+
+    outputs, gradients: Tensors that a forward pass gave, and the loss's gradient for each.
+    """
+    before = [(p, p.grad) for p in module.parameters() if p.grad is not None]
+    for parameter, _ in before:
+        parameter.grad = None
+    pairs = [(y, dy) for y, dy in zip(outputs, gradients, strict=True) if y.requires_grad]
+    try:
+        torch.autograd.backward([y for y, _ in pairs], [dy for _, dy in pairs])
+    except RuntimeError:
+        module.zero_grad(set_to_none=True)
+        raise
+    finally:
+        for parameter, gradient in before:
+            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+
+
+def _as_tuple(values: Any) -> tuple[Any, ...]:
+    return values if isinstance(values, tuple) else (values,)
