@@ -71,6 +71,16 @@ class InOrder:
         return SequentialSampler(self.train_dataset)  # type: ignore[attr-defined]
 
 
+@pytest.fixture
+def fresh_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainer computes in the format of an earlier Trainer of the process, whatever its arguments:
+    the library keeps that in a global and in the environment."""
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
+
+
 def their_scores(encoder: Path, nlp: Language, clip: float, out: Path) -> np.ndarray:
     """Fine-tune AutoModelForTokenClassification from the same weights, head included.
 
@@ -129,6 +139,7 @@ def their_scores(encoder: Path, nlp: Language, clip: float, out: Path) -> np.nda
     return np.concatenate([row[place] for row, place in zip(logits, places, strict=True)])
 
 
+@pytest.mark.usefixtures("fresh_accelerate")
 @pytest.mark.parametrize(("clip", "tolerance"), [(0.0, 1e-5), (1.0, 1e-3)])
 def test_same_scores_after_some_updates(
     tiny_encoder: Path, tmp_path: Path, clip: float, tolerance: float
