@@ -26,7 +26,7 @@ from .pieces import (
 )
 from .shim import EncoderShim
 from .strategy.apply import check_strategy
-from .strategy.levels import draw_anew, find_levels
+from .strategy.levels import find_levels, reinit
 from .strategy.settings import read_strategy
 from .windows import IntArray, Windows, concat_windows, cut_windows
 
@@ -144,7 +144,7 @@ def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
     strategy = model.shim.strategy
     check_strategy(strategy, transformer)
     layers = find_levels(transformer).layers
-    draw_anew(transformer, layers[len(layers) - strategy.reinit_layers :])
+    reinit(transformer, layers[len(layers) - strategy.reinit_layers :])
     network = WindowedEncoder(
         transformer, tokenizer, max_batch_pieces=model.attrs["max_batch_pieces"]
     )

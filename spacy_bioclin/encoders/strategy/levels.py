@@ -53,10 +53,10 @@ def _find_layers(transformer: Any) -> tuple[str, list[nn.Module]]:
     return "", []
 
 
-def draw_anew(transformer: Any, layers: list[nn.Module]) -> None:
-    """Give these layers random weights, as the architecture starts its pretraining."""
+def reinit(transformer: Any, layers: list[nn.Module]) -> None:
+    """Reinitialise layers with random weights, as for the architecture's pretraining."""
     for layer in layers:
         for module in layer.modules():
             if callable(reset := getattr(module, "reset_parameters", None)):
-                reset()  # norms, which not every architecture's rule knows
+                reset()  # `_init_weights` of some architectures leaves out norms
         layer.apply(transformer._init_weights)

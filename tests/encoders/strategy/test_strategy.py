@@ -5,7 +5,7 @@ import torch
 from transformers import AutoConfig, AutoModel
 
 from spacy_bioclin.encoders.strategy.apply import Tuning, check_strategy
-from spacy_bioclin.encoders.strategy.levels import draw_anew, find_levels
+from spacy_bioclin.encoders.strategy.levels import find_levels, reinit
 from spacy_bioclin.encoders.strategy.settings import Strategy, rate_factor, read_strategy, select
 from spacy_bioclin.errors import BioclinError
 
@@ -99,7 +99,7 @@ def test_top_layers_are_drawn_as_the_architecture_draws_them(model_type):
             weight.fill_(7.0)
     levels = find_levels(transformer)
     torch.manual_seed(1)
-    draw_anew(transformer, levels.layers[-1:])
+    reinit(transformer, levels.layers[-1:])
     first = {name: weight.clone() for name, weight in transformer.named_parameters()}
     for name, weight in first.items():
         if levels.of[name] != N_LAYERS:
@@ -111,7 +111,7 @@ def test_top_layers_are_drawn_as_the_architecture_draws_them(model_type):
         else:
             assert (weight == 1.0).all(), name  # norms
     torch.manual_seed(1)
-    draw_anew(transformer, levels.layers[-1:])
+    reinit(transformer, levels.layers[-1:])
     assert all(torch.equal(weight, first[n]) for n, weight in transformer.named_parameters())
 
 
@@ -128,19 +128,19 @@ def test_shared_layers_cannot_be_told_apart():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"freze_layers": 1}, ["freze_layers = 1", "mean freeze_layers", "no_decay"]),
-        ({"quux": 1}, ["quux = 1", "freeze_layers", "no_decay"]),
-        ({"freeze_layers": "2"}, ["freeze_layers = '2'", "whole number"]),
-        ({"freeze_layers": True}, ["freeze_layers = True", "whole number"]),
-        ({"freeze_layers": -1}, ["freeze_layers = -1", "from 0"]),
-        ({"freeze_embeddings": 1}, ["freeze_embeddings = 1", "true or false"]),
-        ({"layer_decay": 0}, ["layer_decay = 0", "above 0"]),
-        ({"layer_decay": 1.1}, ["layer_decay = 1.1", "at most 1"]),
+        ({"freze_layers": 1}, ["'freze_layers'", "mean freeze_layers", "no_decay"]),
+        ({"quux": 1}, ["'quux'", "freeze_layers", "no_decay"]),
+        ({"freeze_layers": "2"}, ["freeze_layers = '2'", "integer"]),
+        ({"freeze_layers": True}, ["freeze_layers = True", "integer"]),
+        ({"freeze_layers": -1}, ["freeze_layers = -1", "greater than or equal to 0"]),
+        ({"freeze_embeddings": 1}, ["freeze_embeddings = 1", "boolean"]),
+        ({"layer_decay": 0}, ["layer_decay = 0", "greater than 0"]),
+        ({"layer_decay": 1.1}, ["layer_decay = 1.1", "less than or equal to 1"]),
         ({"no_decay": "bias"}, ["no_decay = 'bias'", "list"]),
         ({"no_decay": ["("]}, ["no_decay = ['(']", "regular expressions"]),
-        ({"unfreeze_steps": 1.5}, ["unfreeze_steps = 1.5", "whole number"]),
-        ({"mixout": 1}, ["mixout = 1", "below 1"]),
-        ({"pretrained_decay": float("nan")}, ["pretrained_decay = nan", "from 0"]),
+        ({"unfreeze_steps": 1.5}, ["unfreeze_steps = 1.5", "integer"]),
+        ({"mixout": 1}, ["mixout = 1", "less than 1"]),
+        ({"pretrained_decay": float("nan")}, ["pretrained_decay = nan", "finite number"]),
         ({"lora_rank": 4, "mixout": 0.5}, ["lora_rank = 4, mixout = 0.5", "leave out one"]),
         ({"lora_rank": 4, "reinit_layers": 1}, ["lora_rank = 4, reinit_layers = 1"]),
         ({"lora_targets": ["query"]}, ["lora_targets = ['query']", "set lora_rank"]),
