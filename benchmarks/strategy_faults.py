@@ -52,14 +52,14 @@ def strategy(**settings: Any) -> tuple[str, ...]:
 TRAIN = {
     "nothing wrong": Case(strategy(freeze_layers=2), ("The pipeline is in",), 0),
     "unknown key": Case(
-        strategy(freze_layers=2), (SECTION, "freze_layers = 2", "mean freeze_layers", "lora_rank")
+        strategy(freze_layers=2), (SECTION, "'freze_layers'", "mean freeze_layers", "lora_rank")
     ),
     "text for a number": Case(
-        strategy(freeze_layers="two"), (SECTION, "freeze_layers = 'two'", "whole number")
+        strategy(freeze_layers="two"), (SECTION, "freeze_layers = 'two'", "integer")
     ),
     "no section but a number": Case((STRATEGY, "3"), ("strategy",)),
     "rate of lower layers above 1": Case(
-        strategy(layer_decay=9.5), (SECTION, "layer_decay = 9.5", "at most 1")
+        strategy(layer_decay=9.5), (SECTION, "layer_decay = 9.5", "less than or equal to 1")
     ),
     "frozen layer that the encoder does not have": Case(
         strategy(freeze_layers=12), (SECTION, "freeze_layers = 12", "4 layers", NO_LAYER)
