@@ -23,13 +23,18 @@ PARTS_AHEAD = 2  # parts that wait for each process, so that none is idle and me
 
 
 def map_parts(
-    start: Callable[[], Callable[[P], R]], parts: Iterable[P], processes: int
+    start: Callable[[], Callable[[P], R]],
+    parts: Iterable[P],
+    processes: int,
+    *,
+    option: str = "--processes",
 ) -> Iterator[tuple[P, R]]:
     """Work on parts.
 
     start (Callable): Called once in each process (so it can be pickled); gives what does the work.
     parts (Iterable[P]): Read as far ahead as the processes need.
     processes (int): 1 works in this process.
+    option (str): Command-line option that sets their number, for the error message.
     YIELDS (tuple[P, R]): Each part and what became of it, in order.
     RAISES (BioclinError): A process was killed.
     """
@@ -53,7 +58,7 @@ def map_parts(
         except BrokenProcessPool:
             raise BioclinError(
                 f"one of {processes} processes was killed, perhaps for want of memory; use fewer "
-                "with --processes"
+                f"with {option}"
             ) from None
         finally:
             pool.shutdown(cancel_futures=True)

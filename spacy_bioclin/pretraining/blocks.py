@@ -1,14 +1,12 @@
-"""Cleaned text as blocks of pieces on disk, and the order in which they are learnt from.
+"""Pack cleaned text into blocks of pieces on disk, and mask them for training.
 
-A block is what the encoder reads at once: whole sentences, one document after the other, so that
-nearly nothing of it is padding (FULL-SENTENCES of Liu et al. 2019, with document boundaries
-marked).
+A block is one input of the encoder. It is filled with whole sentences, across documents, so that it
+has hardly any padding (FULL-SENTENCES of Liu et al. 2019, with document boundaries marked).
 """
 
 import hashlib
 import itertools
 import json
-import os
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,23 +19,24 @@ from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerFast
 
 from ..errors import BioclinError
+from ..files import hash_file, open_atomic, write_atomic
 from .text.corpus import find_all_files, read_documents
 
-# Sentences that the tokenizer is given at once.
+# Sentences to tokenize together.
 CHUNK = 4096
-# Cleaned text has lost the line ends of the notes. This share of the sentences begins on a line of
-# its own, so that the encoder learns what a line end is.
+# Cleaned text has no line ends. This share of the sentences gets one before it, so that the encoder
+# learns what a line end is.
 LINE_END_RATE = 0.3
-NO_LOSS = -100  # torch's label for a piece that is not predicted
+NO_LOSS = -100  # label of a piece that is not predicted, as in torch
 
 
 class Masking(NamedTuple):
-    """What is hidden from the model (Devlin et al. 2019).
+    """How pieces are masked (Devlin et al. 2019).
 
-    rate (float): Share of the pieces to predict: 80 % of them are masked, 10 % replaced by any
-        piece, 10 % left alone.
-    whole_words (bool): Choose words instead of pieces, until the rate is reached.
-    seed (int): With the position in the training, it gives the same mask after a resume.
+    rate (float): Share of the pieces to predict. 80 % of these are masked, 10 % are replaced by a
+        random piece, and 10 % stay.
+    whole_words (bool): Choose whole words instead of pieces, until the rate is reached.
+    seed (int): Random seed. Seed and position in the training determine the mask.
     """
 
     rate: float
@@ -46,12 +45,12 @@ class Masking(NamedTuple):
 
 
 class Vocabulary(NamedTuple):
-    """What masking has to know of a tokenizer.
+    """What masking needs to know about a tokenizer.
 
-    mask_id (int): Of the mask piece.
-    pad_id (int): Of padding.
+    mask_id (int): Id of the mask piece.
+    pad_id (int): Id of the padding piece.
     is_special (np.ndarray): (vocab_size,) bool, pieces that are never predicted.
-    starts_word (np.ndarray): (vocab_size,) bool, pieces that begin a word.
+    starts_word (np.ndarray): (vocab_size,) bool, pieces at the start of a word.
     """
 
     mask_id: int
@@ -61,9 +60,12 @@ class Vocabulary(NamedTuple):
 
 
 def describe_vocabulary(tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
-    """RETURNS (Vocabulary): Of a WordPiece ("##" continues a word), byte-level BPE ("Ġ" begins one)
-    or Unigram ("▁" begins one) tokenizer.
-    RAISES (BioclinError): If it has no mask piece."""
+    """Find the special pieces of a tokenizer, and the pieces that start words.
+
+    tokenizer (PreTrainedTokenizerFast): WordPiece ("##" continues a word), byte-level BPE ("Ġ"
+        starts a word) or Unigram ("▁" starts a word).
+    RAISES (BioclinError): The tokenizer has no mask piece.
+    """
     if tokenizer.mask_token_id is None:
         raise BioclinError("The tokenizer has no mask piece: it cannot be used for masked pieces")
     pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
@@ -83,26 +85,27 @@ def describe_vocabulary(tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
 def prepare_blocks(
     corpus: Path, tokenizer: PreTrainedTokenizerFast, folder: Path, *, length: int
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Cut the cleaned text into blocks, or open those that were cut from it before.
+    """Pack the cleaned text into blocks, or open the blocks if they are up to date.
 
     corpus (Path): Folder with LANG.train.txt and LANG.held-out.txt.
-    folder (Path): Gets LANG.SPLIT.bin, and blocks.json, which says what they were made from.
-    length (int): Pieces of a block, special ones included.
+    folder (Path): Folder for LANG.SPLIT.bin, and for blocks.json with the hashes of their sources.
+    length (int): Pieces per block, including special pieces.
     RETURNS (dict): (language, split) -> (n_blocks, length) piece ids, memory-mapped.
     """
     files = find_all_files(corpus)
     made_from = {
         "length": length,
-        "tokenizer": _digest(tokenizer.backend_tokenizer.to_str().encode()),
-        **{path.stem: _digest_file(path) for path in files.values()},
+        "tokenizer": hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest(),
+        **{path.stem: hash_file(path) for path in files.values()},
     }
     record = folder / "blocks.json"
     if not record.exists() or json.loads(record.read_text()) != made_from:
-        folder.mkdir(parents=True, exist_ok=True)
         record.unlink(missing_ok=True)
         for path in files.values():
-            _write_blocks(path, tokenizer, folder / f"{path.stem}.bin", length)
-        record.write_text(json.dumps(made_from, indent=2))
+            with open_atomic(folder / f"{path.stem}.bin", "wb") as file:
+                for block in make_blocks(read_documents(path), tokenizer, length=length):
+                    file.write(block.tobytes())
+        write_atomic(record, json.dumps(made_from, indent=2))
     dtype = _id_type(tokenizer)
     return {
         key: np.memmap(folder / f"{path.stem}.bin", dtype, "r").reshape(-1, length)
@@ -113,9 +116,13 @@ def prepare_blocks(
 def make_blocks(
     documents: Iterator[list[str]], tokenizer: PreTrainedTokenizerFast, *, length: int
 ) -> Iterator[np.ndarray]:
-    """Pack sentences into blocks. A sentence that does not fit begins the next block; one that is
-    longer than a block is cut; no piece is dropped.
+    """Pack sentences into blocks.
 
+    A sentence that does not fit starts the next block. Only a sentence that is longer than a block
+    is split. No piece is dropped.
+
+    documents (Iterator[list[str]]): The sentences of each document.
+    length (int): Pieces per block, including special pieces.
     YIELDS (np.ndarray): (length,) ids: <s> sentence sentence </s> <s> sentence … </s> <pad> …
     """
     begin, end, pad = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
@@ -148,7 +155,7 @@ def make_blocks(
 def _tokenize(
     documents: Iterator[list[str]], tokenizer: PreTrainedTokenizerFast
 ) -> Iterator[tuple[bool, list[int]]]:
-    """YIELDS (tuple[bool, list[int]]): Whether the sentence is its document's first; its pieces."""
+    """Tokenize sentences, each with whether it is the first one of its document."""
     chance = random.Random(0)
     sentences = (
         (i == 0, ("\n" if chance.random() < LINE_END_RATE else " ") * (i > 0) + sentence)
@@ -161,21 +168,13 @@ def _tokenize(
         yield from zip((is_first for is_first, _ in chunk), encoded, strict=True)
 
 
-def _write_blocks(text: Path, tokenizer: PreTrainedTokenizerFast, out: Path, length: int) -> None:
-    partial = out.with_suffix(".partial")
-    with partial.open("wb") as file:
-        for block in make_blocks(read_documents(text), tokenizer, length=length):
-            block.tofile(file)
-    os.replace(partial, out)
-
-
 class MaskedBlocks(Dataset):
-    """Blocks in the order of the training, masked anew each time they come up.
+    """Blocks in the order of training, with a new mask each time a block is repeated.
 
     blocks (Mapping[str, np.ndarray]): Language -> (n_blocks, length) piece ids.
-    shares (Mapping[str, float]): Language -> its share of the order. A language that runs out
-        begins again, in another order.
-    n_blocks (int): Length of the order.
+    shares (Mapping[str, float]): Language -> share of the blocks to use. Blocks of a language with
+        too few are repeated, in a new random order.
+    n_blocks (int): Number of blocks to use.
     """
 
     def __init__(
@@ -201,22 +200,30 @@ class MaskedBlocks(Dataset):
         return len(self.order)
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
-        """RETURNS (dict[str, Tensor]): input_ids, attention_mask and labels, each (length,) int64;
-        labels are `NO_LOSS` where nothing is predicted."""
+        """Mask one block.
+
+        RETURNS (dict[str, Tensor]): input_ids, attention_mask and labels, each (length,) int64.
+            Labels are `NO_LOSS` where nothing is predicted.
+        """
         i_lang, i_block = self.order[index]
         ids = self.blocks[i_lang][i_block].astype(np.int64)
         rng = np.random.default_rng((self.masking.seed, index))
         masked, labels = mask_pieces(ids, self.vocabulary, self.masking, rng)
-        arrays = (masked, ids != self.vocabulary.pad_id, labels)
-        names = ("input_ids", "attention_mask", "labels")
-        return {k: torch.from_numpy(a.astype(np.int64)) for k, a in zip(names, arrays, strict=True)}
+        return {
+            "input_ids": torch.from_numpy(masked),
+            "attention_mask": torch.from_numpy((ids != self.vocabulary.pad_id).astype(np.int64)),
+            "labels": torch.from_numpy(labels),
+        }
 
 
 def mask_pieces(
     ids: np.ndarray, vocabulary: Vocabulary, masking: Masking, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """RETURNS (tuple[np.ndarray, np.ndarray]): What the model reads and what it shall predict, both
-    (n_pieces,) like the ids. At least one piece is chosen where one can be."""
+    """Mask some pieces of a block, at least one if there is any that can be predicted.
+
+    ids (np.ndarray): (n_pieces,) piece ids.
+    RETURNS (tuple[np.ndarray, np.ndarray]): The input and the labels, both (n_pieces,).
+    """
     usable = ~vocabulary.is_special[ids]
     units = np.arange(len(ids))
     if masking.whole_words:
@@ -229,12 +236,12 @@ def mask_pieces(
     labels = np.where(chosen, ids, NO_LOSS)
     draw = rng.random(len(ids))
     masked = np.where(chosen & (draw < 0.8), vocabulary.mask_id, ids)
-    anything = rng.integers(0, len(vocabulary.is_special), len(ids))
-    return np.where(chosen & (draw >= 0.9), anything, masked), labels
+    random_ids = rng.integers(0, len(vocabulary.is_special), len(ids))
+    return np.where(chosen & (draw >= 0.9), random_ids, masked), labels
 
 
 def split_by_share(total: int, shares: list[float]) -> list[int]:
-    """RETURNS (list[int]): The total in parts of these shares, to the nearest whole number."""
+    """Split a number into whole numbers in proportion to some shares."""
     edges = [round(total * part / sum(shares)) for part in itertools.accumulate(shares, initial=0)]
     return [end - start for start, end in itertools.pairwise(edges)]
 
@@ -246,15 +253,3 @@ def _repeat_shuffled(n: int, count: int, rng: np.random.Generator) -> np.ndarray
 
 def _id_type(tokenizer: PreTrainedTokenizerFast) -> type[np.unsignedinteger]:
     return np.uint16 if len(tokenizer) <= 2**16 else np.uint32
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _digest_file(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while part := file.read(2**20):
-            digest.update(part)
-    return digest.hexdigest()

@@ -1,16 +1,15 @@
-"""Raw text into a clean corpus for language-model pretraining (Carrino et al. 2022, section 2):
-sentences of known language, without noise, repeats and test splits, in their documents.
+"""Clean raw text for language-model pretraining (Carrino et al. 2022, section 2).
 
-Documents are cleaned in worker processes and come back in their order; what needs all of them
-(repeats) is done here, one by one. Only hashes stay in memory.
+The result has sentences of known language, in their documents, without noise, repeats and test
+splits. Documents are cleaned in worker processes. What depends on all documents (repeats) is done
+here, one document at a time, and only hashes stay in memory.
 """
 
 import json
-from collections import deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -18,18 +17,19 @@ import numpy
 
 from ...about import __version__
 from ...errors import BioclinError
+from ...files import open_atomic, write_atomic
+from ...parallel import map_parts
 from ...tokenization.rules import RULES
 from .corpus import SPLITS
-from .documents import CleanDocument, Counts, clean_document, count
+from .documents import CleanDocument, clean_document, count
 from .files import find_files, open_binary
 from .overlap import read_test_ngrams
 from .repeats import Repeats
 from .report import Report
 
 BATCH_BYTES = 200_000
-BATCHES_AHEAD = 4  # per worker; bounds the text in memory
 
-# Called with the share of the bytes read, and the documents done.
+# Called with the share of the bytes that are read, and the number of documents that are done.
 OnProgress = Callable[[float, int], None]
 
 
@@ -37,8 +37,8 @@ class Batch(NamedTuple):
     """Documents of one file.
 
     source (str): Name of the file.
-    share (float): How much of all files is read with it.
-    texts (list[str]): One per document.
+    share (float): Share of all bytes that is read after this batch.
+    texts (list[str]): One text per document.
     """
 
     source: str
@@ -46,45 +46,22 @@ class Batch(NamedTuple):
     texts: list[str]
 
 
-class Outputs:
-    """The files of the corpus, under other names until `finish`; without it they are removed."""
+class CorpusWriter(ExitStack):
+    """Write files that replace older ones only when the block ends without an error."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
+        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.files: dict[Path, IO[str]] = {}
-
-    def __enter__(self) -> "Outputs":
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for path, file in self.files.items():
-            file.close()
-            _partial(path).unlink(missing_ok=True)
+        self.files: dict[str, IO[str]] = {}
 
     def write(self, lang: str, split: str, sentences: list[str]) -> None:
-        """Add a document to LANG.SPLIT.txt. Both splits of a language are made, be one empty."""
+        """Add a document to LANG.SPLIT.txt, and make the file of the other split too."""
         for name in (f"{lang}.{each}.txt" for each in SPLITS):
-            self._open(self.folder / name)
+            if name not in self.files:
+                self.files[name] = self.enter_context(open_atomic(self.folder / name))
         text = "".join(f"{sentence}\n" for sentence in sentences)
-        self.files[self.folder / f"{lang}.{split}.txt"].write(text + "\n")
-
-    def finish(self, report: dict[str, Any]) -> None:
-        """Add report.json and give all files their names."""
-        self._open(self.folder / "report.json")
-        text = json.dumps(report, indent=2, ensure_ascii=False)
-        self.files[self.folder / "report.json"].write(text + "\n")
-        for path, file in self.files.items():
-            file.close()
-            _partial(path).replace(path)
-
-    def _open(self, path: Path) -> None:
-        if path not in self.files:
-            self.files[path] = _partial(path).open("w", encoding="utf-8", newline="\n")
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.name}.partial")
+        self.files[f"{lang}.{split}.txt"].write(text + "\n")
 
 
 def clean_texts(
@@ -99,17 +76,18 @@ def clean_texts(
 ) -> dict[str, Any]:
     """Clean raw text. The result depends on neither the number of workers nor the machine.
 
-    paths (Iterable[Path]): Files with one document a line, plain or .xz, .gz, .bz2, and folders of
-        such files (.txt). Of two repeats the one that comes first is kept.
-    out (Path): Folder for LANG.train.txt and LANG.held-out.txt (one sentence a line, an empty line
-        after each document) and report.json. They change only once all is written.
-    langs (tuple[str, ...]): The languages wanted; the text decides which one a document is in.
-    held_out (float): Share of the documents held out, chosen by a hash of their words.
+    paths (Iterable[Path]): Files with one document per line, plain or .xz, .gz, .bz2, and folders
+        of such files (.txt). Of two repeats the first is kept.
+    out (Path): Folder for LANG.train.txt and LANG.held-out.txt (one sentence per line, an empty
+        line after each document) and report.json. They change only once all text is cleaned.
+    langs (tuple[str, ...]): Languages to keep. The language of a document is identified from its
+        text.
+    held_out (float): Share of the documents to hold out, chosen by a hash of their words.
     against (Iterable[Path]): Test splits to keep out, see `read_test_ngrams`.
     workers (int): Number of processes.
     on_progress (OnProgress | None): Called after each batch of documents.
     RETURNS (dict[str, Any]): The report.
-    RAISES (BioclinError): A setting or a file is bad, or no document is left.
+    RAISES (BioclinError): A setting or a file is invalid, or no document is left.
     """
     _check_settings(langs, held_out, workers)
     files = find_files(paths, (".txt",))
@@ -117,26 +95,44 @@ def clean_texts(
         if path.resolve().parent == out.resolve():
             raise BioclinError(f"{path}: lies in the output folder; write to another folder")
     test = read_test_ngrams(against)
-    report, repeats, n_docs = Report(), Repeats(), 0
-    with Outputs(out) as outputs:
-        for batch, documents in _clean_batches(read_batches(files), langs, test, workers):
+    reports: dict[str, Report] = defaultdict(Report)
+    total, repeats, n_docs = Report(), Repeats(), 0
+    with CorpusWriter(out) as writer:
+        start = partial(_make_cleaner, langs, test)
+        batches = map_parts(start, read_batches(files), workers, option="--workers")
+        for batch, documents in batches:
             for document in documents:
-                report.add_read(batch.source, document.read)
-                sentences, dropped = _drop_repeats(document, repeats)
-                for reason, n in dropped.items():
-                    report.add_dropped(batch.source, reason, n)
+                report = reports[batch.source]
+                report.read += document.read
+                for reason, counts in document.dropped.items():
+                    report.dropped[reason] += counts
+                sentences = repeats.drop(document, report.dropped)
                 if sentences:
                     split = "held-out" if document.key < held_out * 2**64 else "train"
-                    outputs.write(document.lang, split, sentences)
-                    report.add_kept(batch.source, f"{document.lang}.{split}", count(sentences))
+                    writer.write(document.lang, split, sentences)
+                    report.kept[f"{document.lang}.{split}"] += count(sentences)
             n_docs += len(documents)
             if on_progress:
                 on_progress(batch.share, n_docs)
-        settings = {"languages": list(langs), "held_out": held_out, "test_ngrams": len(test)}
-        summary = {"version": __version__, **settings, **report.to_dict()}
-        _check_left(summary, n_docs)
-        outputs.finish(summary)
+        for report in reports.values():
+            total.add(report)
+        _check_left(total, n_docs)
+    summary = {
+        "version": __version__,
+        "languages": list(langs),
+        "held_out": held_out,
+        "test_ngrams": len(test),
+        **total.to_dict(),
+        "files": {name: report.to_dict() for name, report in reports.items()},
+    }
+    write_atomic(out / "report.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
+
+
+def _make_cleaner(
+    langs: tuple[str, ...], test: numpy.ndarray
+) -> Callable[[Batch], list[CleanDocument]]:
+    return lambda batch: [clean_document(text, langs, test) for text in batch.texts]
 
 
 def _check_settings(langs: tuple[str, ...], held_out: float, workers: int) -> None:
@@ -151,39 +147,22 @@ def _check_settings(langs: tuple[str, ...], held_out: float, workers: int) -> No
         raise BioclinError(f"workers is {workers}, want 1 or more")
 
 
-def _check_left(summary: dict[str, Any], n_docs: int) -> None:
-    if summary["kept"]:
+def _check_left(total: Report, n_docs: int) -> None:
+    if total.kept:
         return
-    reasons = {key: n["documents"] for key, n in summary["dropped"].items() if n["documents"]}
-    listed = ", ".join(f"{key} {n}" for key, n in reasons.items()) or "no document in the files"
+    reasons = sorted((reason, n.documents) for reason, n in total.dropped.items() if n.documents)
+    listed = ", ".join(f"{reason} {n}" for reason, n in reasons) or "no document in the files"
     raise BioclinError(
         f"no document is left of {n_docs} ({listed}); nothing was written. Check that the files"
         " have one document a line, and the wanted languages"
     )
 
 
-def _drop_repeats(document: CleanDocument, repeats: Repeats) -> tuple[list[str], dict[str, Counts]]:
-    """RETURNS (tuple): The sentences left of a document, and all that was dropped of it."""
-    dropped, sentences = dict(document.dropped), document.sentences
-    if document.reason:
-        return [], dropped
-    reason = repeats.document_reason(document)
-    if not reason:
-        sentences, repeated = repeats.drop_sentences(sentences)
-        dropped.update(repeated)
-        if not sentences:
-            reason = "nothing_new"
-    if reason:
-        dropped[reason] = count(sentences)
-        sentences = []
-    return sentences, dropped
-
-
 def read_batches(files: dict[str, Path]) -> Iterator[Batch]:
-    """Read files with one document a line; empty lines are no documents.
+    """Read files with one document per line. Empty lines are skipped.
 
     files (dict[str, Path]): From `find_files`.
-    YIELDS (Batch): Documents of one file, some 200,000 bytes of them, or one longer document.
+    YIELDS (Batch): Documents of one file, about 200,000 bytes.
     RAISES (BioclinError): A file cannot be read or is not UTF-8.
     """
     sizes = {name: path.stat().st_size for name, path in files.items()}
@@ -212,43 +191,3 @@ def _decode(line: bytes, path: Path, number: int) -> str:
             f"{path}, line {number}: not UTF-8 (byte {error.start} of the line); convert the file"
             " to UTF-8 first"
         ) from None
-
-
-def _clean_batches(
-    batches: Iterator[Batch], langs: tuple[str, ...], test: numpy.ndarray, workers: int
-) -> Iterator[tuple[Batch, list[CleanDocument]]]:
-    """YIELDS (tuple): Each batch with its documents, in order, cleaned by `workers` processes."""
-    if workers == 1:
-        for batch in batches:
-            yield batch, [clean_document(text, langs, test) for text in batch.texts]
-        return
-    # Not "fork": the progress bar runs in a thread, and a fork may copy a lock that it holds.
-    context = get_context("spawn")
-    waiting: deque[tuple[Batch, Future[list[CleanDocument]]]] = deque()
-    with ProcessPoolExecutor(workers, context, _start_worker, (langs, test)) as pool:
-        try:
-            for batch in batches:
-                waiting.append((batch, pool.submit(_clean_in_worker, batch.texts)))
-                if len(waiting) > BATCHES_AHEAD * workers:
-                    done, future = waiting.popleft()
-                    yield done, future.result()
-            for done, future in waiting:
-                yield done, future.result()
-        except BrokenProcessPool:
-            raise BioclinError(
-                f"a worker process of {workers} was killed, perhaps for want of memory; use fewer"
-                " with --workers"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-_WORKER: dict[str, Any] = {}  # what every batch needs, sent once to each worker
-
-
-def _start_worker(langs: tuple[str, ...], test: numpy.ndarray) -> None:
-    _WORKER.update(langs=langs, test=test)
-
-
-def _clean_in_worker(texts: list[str]) -> list[CleanDocument]:
-    return [clean_document(text, _WORKER["langs"], _WORKER["test"]) for text in texts]

@@ -1,5 +1,8 @@
-"""The cleaned corpus that `bioclin clean-text` writes: for each language LANG.train.txt and
-LANG.held-out.txt, one sentence a line, with a blank line after each document."""
+"""Read the cleaned corpus that `bioclin clean-text` writes.
+
+Each language has LANG.train.txt and LANG.held-out.txt with one sentence per line and an empty line
+after each document.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -11,8 +14,11 @@ SPLITS = ("train", "held-out")
 
 
 def find_files(corpus: Path, split: str) -> dict[str, Path]:
-    """RETURNS (dict[str, Path]): Language -> its file of this split, where there is one.
-    RAISES (BioclinError): If there is no training text at all."""
+    """Find the files of a split.
+
+    RETURNS (dict[str, Path]): Language -> file.
+    RAISES (BioclinError): There is no training text at all.
+    """
     suffix = f".{split}.txt"
     files = {path.name.removesuffix(suffix): path for path in sorted(corpus.glob(f"*{suffix}"))}
     if not files and split == "train":
@@ -21,8 +27,11 @@ def find_files(corpus: Path, split: str) -> dict[str, Path]:
 
 
 def find_all_files(corpus: Path) -> dict[tuple[str, str], Path]:
-    """RETURNS (dict[tuple[str, str], Path]): (language, split) -> file, both splits of each.
-    RAISES (BioclinError): If a language lacks one."""
+    """Find the files of both splits of every language.
+
+    RETURNS (dict[tuple[str, str], Path]): (language, split) -> file.
+    RAISES (BioclinError): A language has no text in one of the splits.
+    """
     languages = find_files(corpus, "train")
     files = {(x, s): corpus / f"{x}.{s}.txt" for x, s in itertools.product(languages, SPLITS)}
     for path in files.values():
@@ -32,7 +41,10 @@ def find_all_files(corpus: Path) -> dict[tuple[str, str], Path]:
 
 
 def read_documents(path: Path) -> Iterator[list[str]]:
-    """YIELDS (list[str]): The sentences of a document."""
+    """Read a file document by document.
+
+    YIELDS (list[str]): The sentences of one document.
+    """
     with path.open(encoding="utf-8", newline="\n") as lines:
         stripped = (line.rstrip("\n") for line in lines)
         for is_text, group in itertools.groupby(stripped, key=bool):
@@ -41,13 +53,16 @@ def read_documents(path: Path) -> Iterator[list[str]]:
 
 
 def read_sentences(path: Path) -> Iterator[str]:
-    """YIELDS (str): The sentences of a file, whatever document they are of."""
+    """Read the sentences of a file, ignoring document boundaries."""
     return itertools.chain.from_iterable(read_documents(path))
 
 
 def check_shares(shares: Mapping[str, float], languages: Mapping[str, object]) -> dict[str, float]:
-    """RETURNS (dict[str, float]): The shares; none given: all the same.
-    RAISES (BioclinError): If they do not name the languages, or one is not above 0."""
+    """Check the shares of the languages in the training text; the default is equal shares.
+
+    RETURNS (dict[str, float]): Language -> share.
+    RAISES (BioclinError): The shares do not name all languages, or one is not above 0.
+    """
     shares = dict(shares) or dict.fromkeys(languages, 1.0)
     if set(shares) != set(languages) or min(shares.values()) <= 0:
         raise BioclinError(
@@ -58,13 +73,14 @@ def check_shares(shares: Mapping[str, float], languages: Mapping[str, object]) -
 
 
 def read_in_shares(files: Mapping[str, Path], shares: Mapping[str, float]) -> Iterator[str]:
-    """Read the training text so that each language has its share of the words. All of it is read;
-    a language that falls short is read again from its start, as often as it takes.
+    """Read the training text so that each language has its share of the words.
 
-    files (Mapping[str, Path]): One sentence a line, by language.
-    shares (Mapping[str, float]): Weights by language; without any, all are equal.
+    All text is read. A language with too little text is repeated from its start.
+
+    files (Mapping[str, Path]): Language -> file with one sentence per line.
+    shares (Mapping[str, float]): Language -> share; empty for equal shares.
     YIELDS (str): Sentences, one language after the other.
-    RAISES (BioclinError): If the shares are not those of the languages, or a file holds no word.
+    RAISES (BioclinError): The shares do not name all languages, or a file has no words.
     """
     shares = check_shares(shares, files)
     words = {lang: sum(len(s.split()) for s in read_sentences(files[lang])) for lang in files}

@@ -1,11 +1,12 @@
-"""Cleaning of one document for language-model pretraining (Carrino et al. 2022, section 2). Pure
-functions of its text: they run in worker processes, and nothing in them depends on other documents.
+"""Clean one document for language-model pretraining (Carrino et al. 2022, section 2).
+
+These functions depend on nothing but the document, so that they can run in worker processes.
 """
 
 import functools
 import re
-import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,54 +14,60 @@ import numpy
 from datasketch import MinHash
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from ...text import compose
 from ...tokenization.rules import RULES
 from ...tokenization.sentences import sentence_starts
 from .overlap import NGRAM, bytes_hash, is_overlap, ngram_hashes, word_hashes
 
-OTHER_LANGS = ("ca", "de", "en", "es", "fr", "it", "nl", "pt")  # what is told apart
-MIN_LANG_CHARS = 80  # a shorter text says too little about its language
+OTHER_LANGS = ("ca", "de", "en", "es", "fr", "it", "nl", "pt")  # languages to identify
+MIN_LANG_CHARS = 80  # the language of a shorter text is uncertain
 MAX_LANG_CHARS = 20_000
-SURE = 0.9  # probability from which a text counts as of no wanted language
+MIN_PROBABILITY = 0.9  # of another language, for a text to be dropped
 
-MIN_LETTERS = 4  # of a sentence
-MIN_WORDS = 5  # of a document
-MIN_LETTER_SHARE = 0.4  # of the characters of a sentence that are no blanks
+MIN_LETTERS = 4  # in a sentence
+MIN_WORDS = 5  # in a document
+MIN_LETTER_SHARE = 0.4  # of the characters of a sentence, blanks not counted
 MIN_DOC_LETTER_SHARE = 0.5
 MAX_SYMBOL_SHARE = 0.3  # neither letter nor digit
-MAX_WORD_SHARE = 0.4  # of the commonest word, in a sentence of REPEAT_WORDS or more
+MAX_WORD_SHARE = 0.4  # of the most frequent word in a sentence of at least REPEAT_WORDS
 REPEAT_WORDS = 10
 REPEATED_CHARACTER = re.compile(r"([^\d\s])\1{9}")
 
 SHINGLE = 5  # words
 N_PERMUTATIONS = 128
-SHINGLE_BATCH = 10_000  # bounds the memory for a long document
+SHINGLE_BATCH = 10_000  # limits the memory for a long document
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ue000-\uf8ff\ud800-\udfff\ufffc-\uffff]")
 INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
-class Counts(NamedTuple):
-    """How many documents, sentences and words (between blanks)."""
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of documents, sentences and words (between blanks)."""
 
     documents: int = 0
     sentences: int = 0
     words: int = 0
 
-    def plus(self, other: "Counts") -> "Counts":
-        return Counts(*(mine + its for mine, its in zip(self, other, strict=True)))
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            self.documents + other.documents,
+            self.sentences + other.sentences,
+            self.words + other.words,
+        )
 
 
 class CleanDocument(NamedTuple):
-    """What is left of one document.
+    """A document after cleaning.
 
-    lang (str): Its language.
-    sentences (list[str]): The sentences that are left.
+    lang (str): Language; "" for a language that is not wanted.
+    sentences (list[str]): The sentences that are kept.
     reason (str): Why the whole document is dropped, or "".
-    read (Counts): What it had.
-    dropped (dict[str, Counts]): What was dropped of it, per reason.
-    key (int): 64-bit hash of its words, the same for copies that differ in blanks, case and marks.
-    signature (numpy.ndarray): MinHash of its word 5-grams, shape (N_PERMUTATIONS,), empty if it has
-        fewer words or is dropped.
+    read (Counts): Counts before cleaning.
+    dropped (dict[str, Counts]): Counts of what was dropped, by reason.
+    key (int): 64-bit hash of the words. It ignores blanks, case and punctuation.
+    signature (numpy.ndarray): MinHash of the word 5-grams, (N_PERMUTATIONS,); empty for fewer than
+        five words or a dropped document.
     """
 
     lang: str
@@ -76,60 +83,61 @@ def clean_document(text: str, langs: tuple[str, ...], test: numpy.ndarray) -> Cl
     """Clean one document.
 
     text (str): Its text.
-    langs (tuple[str, ...]): The languages wanted.
+    langs (tuple[str, ...]): Languages to keep.
     test (numpy.ndarray): 12-grams of the test splits, from `read_test_ngrams`; may be empty.
-    RETURNS (CleanDocument): Its sentences, with what was dropped and why.
+    RETURNS (CleanDocument): The sentences that are kept, and counts of the others by reason.
     """
     text = normalize(text)
     lang = language_of(text, langs)
     kept = split_sentences(text, lang or langs[0])
-    read, dropped = count(kept), dict[str, Counts]()
+    read, dropped = count(kept), defaultdict[str, Counts](Counts)
     words = word_hashes(text)
     if not lang:
         reason = "language"
     elif is_overlap(ngram_hashes(words, NGRAM), test):
         reason = "test_overlap"
     else:
-        kept, dropped = _drop_noise(kept, langs)
+        kept = _drop_noise(kept, langs, dropped)
         reason = document_noise(kept)
     if reason:
-        dropped[reason] = dropped.get(reason, Counts()).plus(count(kept))
+        dropped[reason] += count(kept)
         kept, words = [], words[:0]
     key = bytes_hash(words.tobytes())
     return CleanDocument(lang, kept, reason, read, dropped, key, signature(words))
 
 
 def _drop_noise(
-    sentences: list[str], langs: tuple[str, ...]
-) -> tuple[list[str], dict[str, Counts]]:
-    """RETURNS (tuple): The sentences without noise, and what was dropped per reason."""
-    kept, dropped = [], dict[str, Counts]()
+    sentences: list[str], langs: tuple[str, ...], dropped: dict[str, Counts]
+) -> list[str]:
+    """Keep the sentences without noise, and add the others to the counts by reason."""
+    kept = []
     for sentence in sentences:
         if reason := sentence_noise(sentence, langs):
-            lost = Counts(0, 1, len(sentence.split()))
-            dropped[reason] = dropped.get(reason, Counts()).plus(lost)
+            dropped[reason] += Counts(0, 1, len(sentence.split()))
         else:
             kept.append(sentence)
-    return kept, dropped
+    return kept
 
 
 def normalize(text: str) -> str:
-    """Compose accents (NFC, which changes neither "µ" nor "²"), take out control and invisible
-    characters, and make every run of blanks one blank."""
+    """Compose accents, remove control and invisible characters, and reduce white space to blanks.
+
+    NFC changes neither "µ" nor "²".
+    """
     text = CONTROL.sub(" ", INVISIBLE.sub("", text))
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(compose(text).split())
 
 
 def language_of(text: str, langs: tuple[str, ...]) -> str:
-    """Tell the language of a text.
+    """Identify the language of a text.
 
-    text (str): The text; its first 20,000 characters are looked at.
-    langs (tuple[str, ...]): The languages wanted.
-    RETURNS (str): The likeliest of them; "" if the text is long enough to tell and surely of none.
+    text (str): The text; only its first 20,000 characters are used.
+    langs (tuple[str, ...]): Languages to choose from.
+    RETURNS (str): The most probable of them; "" if the text is certainly in another language.
     """
     ranked = _identifier(langs).rank(text[:MAX_LANG_CHARS])
     best, probability = ranked[0]
-    if best not in langs and len(text) >= MIN_LANG_CHARS and probability >= SURE:
+    if best not in langs and len(text) >= MIN_LANG_CHARS and probability >= MIN_PROBABILITY:
         return ""
     return next(lang for lang, _ in ranked if lang in langs)
 
@@ -142,13 +150,16 @@ def _identifier(langs: tuple[str, ...]) -> LanguageIdentifier:
 
 
 def split_sentences(text: str, lang: str) -> list[str]:
-    """RETURNS (list[str]): The sentences of a text, by the rules of its language."""
+    """Split a text into sentences by the rules of its language."""
     starts = sentence_starts(text, RULES[lang])
     return [text[start:end].strip() for start, end in pairwise([*starts, len(text)])]
 
 
 def sentence_noise(sentence: str, langs: tuple[str, ...]) -> str:
-    """RETURNS (str): Why a sentence is no use for learning a language, or ""."""
+    """Find out why a sentence is useless for learning a language.
+
+    RETURNS (str): The reason; "" for a sentence to keep.
+    """
     n_letters = sum(map(str.isalpha, sentence))
     if n_letters < MIN_LETTERS:
         return "few_letters"
@@ -173,7 +184,10 @@ def _repeats_word(sentence: str, n_words: int) -> bool:
 
 
 def document_noise(sentences: list[str]) -> str:
-    """RETURNS (str): Why a document of these sentences is no use, or ""."""
+    """Find out why a document of these sentences is useless for learning a language.
+
+    RETURNS (str): The reason; "" for a document to keep.
+    """
     if sum(len(sentence.split()) for sentence in sentences) < MIN_WORDS:
         return "short_document"
     n_letters = sum(sum(map(str.isalpha, sentence)) for sentence in sentences)
@@ -182,13 +196,16 @@ def document_noise(sentences: list[str]) -> str:
 
 
 def count(sentences: list[str]) -> Counts:
-    """RETURNS (Counts): Of one document with these sentences."""
+    """Count one document with these sentences."""
     return Counts(1, len(sentences), sum(len(sentence.split()) for sentence in sentences))
 
 
 def signature(words: numpy.ndarray) -> numpy.ndarray:
-    """RETURNS (numpy.ndarray): MinHash of the word 5-grams, shape (N_PERMUTATIONS,); empty if it
-    has fewer than five words."""
+    """Compute the MinHash of the word 5-grams.
+
+    words (numpy.ndarray): Hashes of the words, (n_words,).
+    RETURNS (numpy.ndarray): (N_PERMUTATIONS,); empty for fewer than five words.
+    """
     shingles = ngram_hashes(words, SHINGLE) >> numpy.uint64(32)
     if not len(shingles):
         return shingles
@@ -200,4 +217,5 @@ def signature(words: numpy.ndarray) -> numpy.ndarray:
 
 @functools.cache
 def _empty_minhash() -> MinHash:
-    return MinHash(num_perm=N_PERMUTATIONS, hashfunc=int)  # its permutations take a millisecond
+    # Computing its permutations takes a millisecond.
+    return MinHash(num_perm=N_PERMUTATIONS, hashfunc=int)

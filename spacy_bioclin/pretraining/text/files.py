@@ -1,4 +1,4 @@
-"""Finding and opening text files, compressed or not."""
+"""Find and open text files, compressed or not."""
 
 import bz2
 import gzip
@@ -15,12 +15,13 @@ COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.op
 
 
 def find_files(paths: Iterable[Path], suffixes: Sequence[str]) -> dict[str, Path]:
-    """Find files.
+    """Find the files in some files and folders.
 
-    paths (Iterable[Path]): Files of any name, and folders that are searched at any depth.
-    suffixes (Sequence[str]): What is taken from a folder, compressed or not (".txt", ".txt.xz").
-    RETURNS (dict[str, Path]): Name -> file, in the order given, those of a folder sorted. The name
-        is the path below the folder that was given, or the whole path if two would have that name.
+    paths (Iterable[Path]): Files with any name, and folders, which are searched at any depth.
+    suffixes (Sequence[str]): Endings of the files to take from a folder, compressed or not: ".txt" also
+        takes ".txt.xz".
+    RETURNS (dict[str, Path]): Name -> file, in the given order, sorted within a folder. The name is
+        the path relative to the given folder, or the whole path where that is ambiguous.
     RAISES (BioclinError): A path does not exist, or a folder has no such file.
     """
     found: dict[str, Path] = {}
@@ -49,12 +50,11 @@ def _is_wanted(path: Path, suffixes: Sequence[str]) -> bool:
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
-    """Open a file for reading bytes, through the compression that its ending names. An error while
-    reading in the block names the file.
+    """Open a file for reading bytes, and decompress it if its ending says so.
 
     path (Path): The file.
-    YIELDS (tuple): The file, and a function that says how far it is read, in bytes on the disk.
-    RAISES (BioclinError): The file cannot be read or is broken.
+    YIELDS (tuple): The file, and a function that returns the position on disk, in bytes.
+    RAISES (BioclinError): The file cannot be read or is broken, also while the block reads it.
     """
     try:
         with path.open("rb") as raw:

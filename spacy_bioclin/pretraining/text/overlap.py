@@ -1,24 +1,24 @@
 """Keep the test splits out of what a language model is trained on.
 
-A document is refused if it shares too many word 12-grams with any test split. Words are runs of
+A document is dropped if it shares too many word 12-grams with the test splits. Words are runs of
 letters and digits in lower case, so that tokenised and plain copies of a text compare equal.
 """
 
 import functools
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy
 
 from ...errors import BioclinError
+from ...text import compose
 from .files import find_files, open_binary
 
 NGRAM = 12
-MAX_SHARED = 30  # shared 12-grams from which a document is refused
-MAX_SHARE = 0.15  # of its own 12-grams
+MAX_SHARED = 30  # shared 12-grams from which a document is dropped
+MAX_SHARE = 0.15  # share of its own 12-grams from which a document is dropped
 SUFFIXES = (".txt", ".tsv", ".csv", ".xml", ".iob", ".bio", ".conll", ".pubtator")
 WORD = re.compile(r"[^\W_]+")
 TAG = re.compile(r"(?:O|[BIESLU](?:-\S+)?)\Z")
@@ -28,9 +28,11 @@ COLUMN_LINES = 200
 
 
 def word_hashes(text: str) -> numpy.ndarray:
-    """RETURNS (numpy.ndarray): 64-bit hashes of the words of a text, uint64 of shape (n_words,).
-    They are the same on every machine and in every run."""
-    words = WORD.findall(unicodedata.normalize("NFC", text).casefold())
+    """Hash the words of a text. The hashes are the same on every machine and in every run.
+
+    RETURNS (numpy.ndarray): 64-bit hashes, uint64 of shape (n_words,).
+    """
+    words = WORD.findall(compose(text).casefold())
     return numpy.fromiter(map(_word_hash, words), dtype=numpy.uint64, count=len(words))
 
 
@@ -40,7 +42,7 @@ def _word_hash(word: str) -> int:
 
 
 def bytes_hash(data: bytes) -> int:
-    """RETURNS (int): A 64-bit hash, the same on every machine and in every run."""
+    """Compute a 64-bit hash that is the same on every machine and in every run."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
@@ -49,7 +51,7 @@ def ngram_hashes(words: numpy.ndarray, n: int) -> numpy.ndarray:
 
     words (numpy.ndarray): From `word_hashes`, shape (n_words,).
     n (int): Length of a run, in words.
-    RETURNS (numpy.ndarray): The distinct hashes, ascending, uint64; empty for fewer words than `n`.
+    RETURNS (numpy.ndarray): The distinct hashes, uint64, ascending; empty for fewer words than `n`.
     """
     n_runs = max(0, len(words) - n + 1)
     hashes = numpy.zeros(n_runs, dtype=numpy.uint64)
@@ -60,11 +62,11 @@ def ngram_hashes(words: numpy.ndarray, n: int) -> numpy.ndarray:
 
 
 def is_overlap(ngrams: numpy.ndarray, test: numpy.ndarray) -> bool:
-    """Tell whether a document shares too much with the test splits.
+    """Check whether a document shares too much with the test splits.
 
     ngrams (numpy.ndarray): The distinct 12-grams of the document, from `ngram_hashes`.
-    test (numpy.ndarray): Those of the test splits, from `read_test_ngrams`.
-    RETURNS (bool): At least 30 are shared, or at least 15 % of the document's.
+    test (numpy.ndarray): The 12-grams of the test splits, from `read_test_ngrams`.
+    RETURNS (bool): True if it shares at least 30 of them, or at least 15 % of its own.
     """
     if not len(ngrams) or not len(test):
         return False
@@ -76,11 +78,11 @@ def is_overlap(ngrams: numpy.ndarray, test: numpy.ndarray) -> bool:
 def read_test_ngrams(paths: Iterable[Path]) -> numpy.ndarray:
     """Read the 12-grams of test splits.
 
-    paths (Iterable[Path]): Files, and folders that are searched at any depth, with plain text, brat
-        texts, token columns (IOB), PubTator, tables or XML, compressed or not.
-    RETURNS (numpy.ndarray): Their distinct hashes, ascending, uint64.
-    RAISES (BioclinError): A path does not exist, a folder has no such file, or no file among them
-        all holds 12 words.
+    paths (Iterable[Path]): Files, and folders, which are searched at any depth. They have plain
+        text, brat texts, token columns (IOB), PubTator, tables or XML, compressed or not.
+    RETURNS (numpy.ndarray): The distinct hashes, uint64, ascending.
+    RAISES (BioclinError): A path does not exist, a folder has no such file, or all files together have
+        no 12-gram.
     """
     paths = list(paths)
     files = find_files(paths, SUFFIXES)
@@ -96,7 +98,7 @@ def read_test_ngrams(paths: Iterable[Path]) -> numpy.ndarray:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """YIELDS (str): The text of a file, without tags, ids and annotations."""
+    """Read the text of a file, without tags, ids and annotations."""
     with open_binary(path) as (file, _):
         data = file.read()
     if ".xml" in path.suffixes:
@@ -105,7 +107,7 @@ def _texts(path: Path) -> Iterator[str]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        text = data.decode("latin-1")  # an old corpus; better read than refused
+        text = data.decode("latin-1")  # as in old corpora
     lines = text.splitlines()
     if _is_columns(lines):
         yield " ".join(line.split(None, 1)[0] for line in lines if line.strip())
@@ -118,14 +120,14 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _is_columns(lines: list[str]) -> bool:
-    """Whether nearly all lines are a token, perhaps more columns, and a tag."""
+    """Check whether nearly all lines are a token, perhaps more columns, and a tag."""
     rows = [line.split() for line in lines[:COLUMN_LINES] if line.strip()]
     tagged = sum(1 for row in rows if len(row) > 1 and TAG.match(row[-1]))
     return bool(rows) and tagged >= 0.9 * len(rows)
 
 
 def _xml_texts(data: bytes, path: Path) -> Iterator[str]:
-    """YIELDS (str): What stands between the tags, and attributes `text` (DDI corpus)."""
+    """Read the text between the tags, and the attributes `text` (DDI corpus)."""
     from lxml import etree
 
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, huge_tree=True)

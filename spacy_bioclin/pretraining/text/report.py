@@ -1,59 +1,36 @@
-"""What the cleaning of raw text did: counts, never text."""
+"""Count what the cleaning of raw text keeps and drops. The counts hold no text."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from dataclasses import asdict
 from typing import Any
 
 from .documents import Counts
 
 
 class Report:
-    """What became of documents, sentences and words, per file: read = kept + all that is dropped.
+    """Counts of documents, sentences and words of one file, or of all: read = kept + dropped.
 
-    read (dict[str, Counts]): Per file.
-    kept (dict[str, dict[str, Counts]]): Per file, then per output ("es.train").
-    dropped (dict[str, dict[str, Counts]]): Per file, then per reason.
+    read (Counts): What the file has.
+    kept (dict[str, Counts]): By output ("es.train").
+    dropped (dict[str, Counts]): By reason.
     """
 
     def __init__(self) -> None:
-        self.read: dict[str, Counts] = {}
-        self.kept: dict[str, dict[str, Counts]] = {}
-        self.dropped: dict[str, dict[str, Counts]] = {}
+        self.read = Counts()
+        self.kept: dict[str, Counts] = defaultdict(Counts)
+        self.dropped: dict[str, Counts] = defaultdict(Counts)
 
-    def add_read(self, source: str, n: Counts) -> None:
-        self.read[source] = self.read.get(source, Counts()).plus(n)
-
-    def add_kept(self, source: str, output: str, n: Counts) -> None:
-        row = self.kept.setdefault(source, {})
-        row[output] = row.get(output, Counts()).plus(n)
-
-    def add_dropped(self, source: str, reason: str, n: Counts) -> None:
-        row = self.dropped.setdefault(source, {})
-        row[reason] = row.get(reason, Counts()).plus(n)
+    def add(self, other: "Report") -> None:
+        """Add the counts of another report to this one."""
+        self.read += other.read
+        for total, part in ((self.kept, other.kept), (self.dropped, other.dropped)):
+            for name, counts in part.items():
+                total[name] += counts
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): Totals, then the counts of each file, ready for JSON."""
-        files = {
-            source: _row(read, self.kept.get(source, {}), self.dropped.get(source, {}))
-            for source, read in self.read.items()
-        }
-        read = _sum({"": read} for read in self.read.values()).get("", Counts())
+        """Convert to a dict that is ready for JSON."""
         return {
-            **_row(read, _sum(self.kept.values()), _sum(self.dropped.values())),
-            "files": files,
+            "read": asdict(self.read),
+            "kept": {name: asdict(counts) for name, counts in sorted(self.kept.items())},
+            "dropped": {name: asdict(counts) for name, counts in sorted(self.dropped.items())},
         }
-
-
-def _row(read: Counts, kept: dict[str, Counts], dropped: dict[str, Counts]) -> dict[str, Any]:
-    return {
-        "read": read._asdict(),
-        "kept": {key: kept[key]._asdict() for key in sorted(kept)},
-        "dropped": {key: dropped[key]._asdict() for key in sorted(dropped)},
-    }
-
-
-def _sum(rows: Iterable[dict[str, Counts]]) -> dict[str, Counts]:
-    total: dict[str, Counts] = {}
-    for row in rows:
-        for key, n in row.items():
-            total[key] = total.get(key, Counts()).plus(n)
-    return total
