@@ -36,7 +36,7 @@ from transformers import AutoTokenizer
 
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.evaluation.spans import span_score
-from spacy_bioclin.pretraining.masked_lm import save_encoder
+from spacy_bioclin.pretraining.trainer import save_encoder
 from spacy_bioclin.pretraining.warm_start import change_vocabulary
 
 ROOT = Path(__file__).resolve().parents[1]

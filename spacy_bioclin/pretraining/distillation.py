@@ -1,5 +1,8 @@
-"""Task-agnostic distillation of an encoder (Sanh et al. 2019; Lewis et al. 2020, section 7): a
-small masked language model, the student, learns from the text and from a large one, the teacher."""
+"""Distil a large encoder into a small one for any task (Sanh et al. 2019; Lewis et al. 2020).
+
+The small masked language model, the student, learns from the text and from the large one, the
+teacher.
+"""
 
 import copy
 import math
@@ -15,28 +18,20 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFa
 from ..encoders.loading import quiet
 from ..errors import BioclinError
 from .blocks import NO_LOSS
-from .masked_lm import (
-    MaskedLM,
-    MaskedTrainer,
-    find_checkpoint,
-    make_trainer,
-    open_model,
-    open_tokenizer,
-    set_up_layers,
-    train,
-)
+from .masked_lm import MaskedLM, MaskedTrainer, make_trainer, open_model, train_masked
 from .record import flop_per_piece
-from .settings import Settings
-from .warm_start import SPECIAL
+from .settings import PretrainSettings
+from .trainer import find_checkpoint, open_tokenizer, set_up_layers
+from .warm_start import SPECIAL, cut_attention_windows
 
 
 class Objective(NamedTuple):
-    """What the student learns; the loss is the weighted sum of three.
+    """The loss of the student, a weighted sum of three losses.
 
     text (float): Weight of the cross-entropy with the pieces of the text.
     scores (float): Weight of the divergence from the teacher's distribution over the pieces.
     vectors (float): Weight of the cosine distance from the teacher's last layer.
-    temperature (float): Divides the scores of both before they become distributions.
+    temperature (float): Divisor of the scores of both before the softmax.
     """
 
     text: float
@@ -46,8 +41,9 @@ class Objective(NamedTuple):
 
 
 def divergence(student: Tensor, teacher: Tensor, temperature: float) -> Tensor:
-    """Mean of KL(teacher || student), times the squared temperature, which keeps the size of the
-    gradients (Hinton et al. 2015).
+    """Compute the mean of KL(teacher || student) times the squared temperature.
+
+    The factor keeps the size of the gradients (Hinton et al. 2015).
 
     student, teacher (Tensor): (n_pieces, vocab_size) scores.
     RETURNS (Tensor): In nats.
@@ -57,18 +53,19 @@ def divergence(student: Tensor, teacher: Tensor, temperature: float) -> Tensor:
 
 
 def cosine_distance(student: Tensor, teacher: Tensor) -> Tensor:
-    """RETURNS (Tensor): Mean of 1 - cosine, 0 to 2, of the rows of two (n_pieces, width)."""
+    """Compute the mean of 1 - cosine, from 0 to 2, over the rows of two (n_pieces, width)."""
     return (1 - cosine_similarity(student.float(), teacher.float(), dim=-1)).mean()
 
 
 class DistilledLM(MaskedLM):
-    """A student that learns with its teacher at its side; evaluated, it is a plain `MaskedLM`.
+    """A student with its teacher. In evaluation it is a plain `MaskedLM`.
 
-    Scores are compared where a piece is to be predicted, vectors wherever there is text, as
-    DistilBERT does (the paper does not say). The student's vectors go through a learned projection
-    to the teacher's width, even if the widths are the same.
+    Scores are compared at the pieces to predict and vectors at all text, as in the code of
+    DistilBERT. A learned projection maps the student's vectors to the teacher's width, even if the
+    widths are equal.
 
-    student (transformers.PreTrainedModel), teacher (MaskedLM): With the same vocabulary.
+    student (transformers.PreTrainedModel): Model with the teacher's vocabulary.
+    teacher (MaskedLM): The teacher.
     """
 
     def __init__(self, student: Any, teacher: MaskedLM, objective: Objective) -> None:
@@ -76,43 +73,45 @@ class DistilledLM(MaskedLM):
         self.objective = objective
         width = teacher.pretrained.config.hidden_size
         self.projection = nn.Linear(student.config.hidden_size, width)
-        # Torch does not look into a tuple: the teacher is neither trained nor saved.
+        # In a tuple, where torch does not find it, the teacher is neither trained nor saved.
         self._teacher = (teacher.eval().requires_grad_(False),)
 
     @property
     def teacher(self) -> MaskedLM:
+        """The teacher."""
         return self._teacher[0]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "DistilledLM":
-        """Moving the student moves the teacher."""
+        """Move the teacher along with the student."""
         self.teacher._apply(fn, recurse)
         return super()._apply(fn, recurse)
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor
     ) -> dict[str, Tensor]:
-        """
+        """Compute the loss of a batch.
+
         input_ids, attention_mask, labels (Tensor): As in `MaskedLM.forward`.
-        RETURNS (dict[str, Tensor]): "loss": the objective in training, else the student's mean
-            cross-entropy, so that perplexities of students and others can be compared.
+        RETURNS (dict[str, Tensor]): "loss": in training the objective, in evaluation the student's
+            mean cross-entropy, so that perplexities are comparable.
         """
         if not self.training:
             return super().forward(input_ids, attention_mask, labels)
         chosen, is_text = labels != NO_LOSS, attention_mask.bool()
         with torch.no_grad():
-            wanted_vectors = self.teacher.hidden(input_ids, attention_mask)
-            wanted_scores = self.teacher.logits(wanted_vectors[chosen])
+            target_vectors = self.teacher.hidden(input_ids, attention_mask)
+            target_scores = self.teacher.logits(target_vectors[chosen])
         vectors = self.hidden(input_ids, attention_mask)
         scores = self.logits(vectors[chosen])
-        # Some tables of pieces are padded to a round size.
-        n = min(scores.shape[1], wanted_scores.shape[1])
+        # Some vocabularies are padded to a round size.
+        n = min(scores.shape[1], target_scores.shape[1])
         weights = self.objective
         loss = weights.text * cross_entropy(scores.float(), labels[chosen])
         loss += weights.scores * divergence(
-            scores[:, :n], wanted_scores[:, :n], weights.temperature
+            scores[:, :n], target_scores[:, :n], weights.temperature
         )
         projected = self.projection(vectors[is_text])
-        loss += weights.vectors * cosine_distance(projected, wanted_vectors[is_text])
+        loss += weights.vectors * cosine_distance(projected, target_vectors[is_text])
         return {"loss": loss}
 
 
@@ -125,21 +124,21 @@ def distill(
     layers: int | None,
     width: int | None,
     objective: Objective,
-    settings: Settings,
+    settings: PretrainSettings,
     resume: bool,
 ) -> dict[str, Any]:
     """Train a student, and write the best one on held-out text.
 
     teacher (str): Folder or hub name of an encoder with its masked-language-model head.
     corpus (Path): Folder with LANG.train.txt and LANG.held-out.txt of `bioclin clean-text`.
-    out (Path): Gets checkpoints, `encoder` (the student alone), and distillation.json.
-    start_from (str | None): Encoder that becomes the student; else the teacher's lowest layers.
-    layers (int | None): Keep only that many of its lowest layers.
-    width (int | None): Make the student of the teacher's shape at this width, with random weights.
-    resume (bool): Go on from the last checkpoint, with the losses of a run that never stopped.
-    RETURNS (dict): What distillation.json says; perplexities are the student's.
-    RAISES (BioclinError): If there is nothing to make a student of, the teacher has no head, or the
-        two have different vocabularies.
+    out (Path): Folder for checkpoints, `encoder` (only the student), and distillation.json.
+    start_from (str | None): Encoder that becomes the student; None for the teacher's lowest layers.
+    layers (int | None): Keep only this many of the lowest layers.
+    width (int | None): Make a student like the teacher but with this width and random weights.
+    resume (bool): Resume from the last checkpoint, with the same losses as without interruption.
+    RETURNS (dict): The content of distillation.json. Its perplexities are the student's.
+    RAISES (BioclinError): No student is named, the teacher has no head, or the two have different
+        vocabularies.
     """
     check_objective(objective)
     last = find_checkpoint(out, resume=resume)
@@ -156,7 +155,7 @@ def distill(
             f"{trainer.args.n_gpu} -m spacy_bioclin distill …`, or show it one with "
             "CUDA_VISIBLE_DEVICES=0"
         )
-    # The teacher's forward pass is a third of what training it would cost.
+    # The teacher's forward pass costs a third of training it.
     trainer.flop_per_piece += flop_per_piece(model.teacher, settings.length, settings.mask_rate) / 3
     about = {
         "teacher": Path(teacher).name,
@@ -166,12 +165,14 @@ def distill(
         "width": student.config.hidden_size,
         "objective": objective._asdict(),
     }
-    return train(trainer, pieces, settings, out / "distillation.json", about, last)
+    return train_masked(trainer, pieces, settings, out / "distillation.json", about, last)
 
 
 def open_teacher(name: str) -> MaskedLM:
-    """RETURNS (MaskedLM): In fp32.
-    RAISES (BioclinError): If its head is missing: random scores teach nothing."""
+    """Open a teacher, in fp32.
+
+    RAISES (BioclinError): Its head is missing. A random head teaches nothing.
+    """
     with quiet():
         model, loaded = AutoModelForMaskedLM.from_pretrained(
             name, torch_dtype=torch.float32, output_loading_info=True
@@ -189,7 +190,10 @@ def open_teacher(name: str) -> MaskedLM:
 def open_student(
     teacher: str, start_from: str | None, layers: int | None, width: int | None, dropout: float
 ) -> Any:
-    """RETURNS (transformers.PreTrainedModel): See `distill` for the arguments."""
+    """Open or make a student. See `distill` for the arguments.
+
+    RETURNS (transformers.PreTrainedModel): Encoder and head, in fp32.
+    """
     if width is not None:
         if start_from is not None:
             raise BioclinError(
@@ -207,9 +211,13 @@ def open_student(
 
 
 def narrow_config(config: Any, layers: int | None, width: int) -> Any:
-    """RETURNS (transformers.PretrainedConfig): A copy for a narrower encoder: fewer attention heads
-    of the same width, sublayers in proportion, random weights that are as large for its width as
-    the teacher's were for its own."""
+    """Copy a config for a narrower encoder.
+
+    It has fewer attention heads of the same width, proportional sublayers, and a range of the
+    random weights that is scaled to its width.
+
+    RETURNS (transformers.PretrainedConfig): The copy.
+    """
     if not hasattr(config, "intermediate_size"):
         raise BioclinError(
             f"width = {width}: the shape of a {config.model_type} encoder is stated in other words "
@@ -229,14 +237,16 @@ def narrow_config(config: Any, layers: int | None, width: int) -> Any:
     narrow.num_attention_heads = width // head_width
     narrow.intermediate_size = round(config.intermediate_size * share)
     narrow.num_hidden_layers = layers or config.num_hidden_layers
-    if isinstance(getattr(narrow, "attention_window", None), list):  # Longformer: one a layer
-        narrow.attention_window = narrow.attention_window[: narrow.num_hidden_layers]
+    cut_attention_windows(narrow)
     narrow.initializer_range = config.initializer_range / math.sqrt(share)
     return narrow
 
 
 def check_objective(objective: Objective) -> None:
-    """RAISES (BioclinError): For a temperature or weights that mean nothing."""
+    """Check the weights and the temperature.
+
+    RAISES (BioclinError): A weight is negative, all are 0, or the temperature is not above 0.
+    """
     weights = (objective.text, objective.scores, objective.vectors)
     if objective.temperature <= 0 or min(weights) < 0 or not sum(weights):
         raise BioclinError(
@@ -251,12 +261,15 @@ def check_same_vocabulary(
     teacher: str,
     teacher_pieces: PreTrainedTokenizerFast,
 ) -> None:
-    """RAISES (BioclinError): If a piece has another number, or a special piece another role."""
-    ours, theirs = (
+    """Check that student and teacher have the same vocabulary.
+
+    RAISES (BioclinError): A piece has another id, or a special piece another role.
+    """
+    student_entries, teacher_entries = (
         {*tokenizer.get_vocab().items(), *((name, getattr(tokenizer, name)) for name in SPECIAL)}
         for tokenizer in (student_pieces, teacher_pieces)
     )
-    if ours != theirs:
+    if student_entries != teacher_entries:
         raise BioclinError(
             f"The student {student} ({len(student_pieces)} pieces) and the teacher {teacher} "
             f"({len(teacher_pieces)} pieces) have different vocabularies, and scores of different "
@@ -267,11 +280,14 @@ def check_same_vocabulary(
 
 
 def teacher_perplexity(teacher: MaskedLM, trainer: MaskedTrainer) -> dict[str, float]:
-    """RETURNS (dict[str, float]): Language -> perplexity on the student's held-out blocks."""
+    """Measure the teacher's perplexity on the held-out blocks of the student.
+
+    RETURNS (dict[str, float]): Language -> perplexity.
+    """
     blocks: Any = trainer.eval_dataset
-    # A model of its own, since the trainer of an evaluation wraps its forward pass.
-    judge = MaskedTrainer(
+    # A new model, since a trainer wraps the forward pass of its model for the evaluation.
+    evaluator = MaskedTrainer(
         model=MaskedLM(teacher.pretrained), args=trainer.args, eval_dataset=blocks
     )
-    metrics = judge.evaluate(metric_key_prefix="teacher")
+    metrics = evaluator.evaluate(metric_key_prefix="teacher")
     return {lang: round(math.exp(metrics[f"teacher_{lang}_loss"]), 3) for lang in blocks}

@@ -1,60 +1,55 @@
-"""How `bioclin pretrain`, `bioclin distill` and `bioclin align-encoder` train.
-Nothing heavy is imported here: the command line reads the defaults."""
+"""Settings of `bioclin pretrain`, `bioclin distill` and `bioclin align-encoder`.
+
+The commands derive their options from the fields, see `cli.pretrain.options`. They import this
+module even for `--help`, so it imports nothing heavy.
+"""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from typing_extensions import Doc
+
+Steps = Annotated[int, Doc("Number of updates.")]
+LearnRate = Annotated[
+    float, Doc("Peak learning rate: warm-up over 6 % of the steps, then linear decay.")
+]
 
 
-class Settings(NamedTuple):
-    """How to train; the command line has one option for each.
+@dataclass(frozen=True, kw_only=True)
+class TrainerSettings:
+    """Settings of any training on the Trainer of the transformers library."""
 
-    steps (int): Updates.
-    batch_pieces (int): Pieces of an update, over all devices.
-    length (int): Pieces of a block.
-    learn_rate (float): Its peak, after a warm-up over 6 % of the steps; then linear decay.
-    mask_rate (float), whole_words (bool): See `blocks.Masking`.
-    shares (Mapping[str, float]): Language -> share of the training text; empty: all the same.
-    dropout (float): Of the hidden layers; 0 is best where text is seen once or twice.
-    every (int): Updates between two evaluations, each of which leaves a checkpoint.
-    precision (str): As everywhere, see `encoders.precision`.
-    seed (int): Of the order, the masks and new weights.
-    max_seconds (float): Stop with a checkpoint after this time; 0: never.
+    steps: Steps = 10_000
+    learn_rate: LearnRate = 5e-4
+    precision: Annotated[str, Doc("auto, bf16, fp16 or fp32.")] = "auto"
+    seed: Annotated[int, Doc("Random seed for data, masks and new weights.")] = 0
+    max_seconds: Annotated[
+        float, Doc("Stop with a checkpoint after this time; 0 for no limit.")
+    ] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainSettings(TrainerSettings):
+    """Settings of masked-language-model training, also with a teacher.
+
+    shares (Mapping[str, float]): Language -> share of the training text; empty for equal shares.
     """
 
-    steps: int = 10_000
-    batch_pieces: int = 8192
-    length: int = 256
-    learn_rate: float = 5e-4
-    mask_rate: float = 0.15
-    whole_words: bool = False
-    shares: Mapping[str, float] = {}
-    dropout: float = 0.0
-    every: int = 500
-    precision: str = "auto"
-    seed: int = 0
-    max_seconds: float = 0
+    batch_pieces: Annotated[int, Doc("Pieces per update, over all devices.")] = 8192
+    length: Annotated[int, Doc("Pieces per input of the encoder.")] = 256
+    mask_rate: Annotated[float, Doc("Share of the pieces to predict.")] = 0.15
+    whole_words: Annotated[bool, Doc("Mask words instead of pieces.")] = False
+    # 0 is best where text is seen once or twice.
+    dropout: Annotated[float, Doc("Dropout of the hidden layers.")] = 0.0
+    every: Annotated[int, Doc("Updates between evaluations, each with a checkpoint.")] = 500
+    shares: Mapping[str, float] = field(default_factory=dict)
 
 
-DEFAULTS = Settings()
+@dataclass(frozen=True, kw_only=True)
+class AlignSettings(TrainerSettings):
+    """Settings of the alignment on synonyms."""
 
-
-class AlignSettings(NamedTuple):
-    """How to align an encoder on synonyms.
-
-    steps (int): Updates.
-    batch_pairs (int): Pairs of names of an update.
-    learn_rate (float): Its peak, after a warm-up over 6 % of the steps; then linear decay.
-    precision (str): As everywhere, see `encoders.precision`.
-    seed (int): Of the pairs and their order.
-    max_seconds (float): Stop with a checkpoint after this time; 0: never.
-    """
-
-    steps: int = 2000
-    batch_pairs: int = 256
-    learn_rate: float = 1e-4
-    precision: str = "auto"
-    seed: int = 0
-    max_seconds: float = 0
-
-
-ALIGN_DEFAULTS = AlignSettings()
+    steps: Steps = 2000
+    learn_rate: LearnRate = 1e-4
+    batch_pairs: Annotated[int, Doc("Pairs of names per update.")] = 256

@@ -1,5 +1,4 @@
-"""What alignment learns from a knowledge base: its names, which concepts look alike, and names that
-are held out to see what it has learned."""
+"""Prepare a knowledge base for alignment: find similar concepts, and hold out names to test on."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,21 +13,24 @@ from .alignment import align
 from .record import write_json
 from .settings import AlignSettings
 
-# Concepts with similar names that are known of each, and similar names that are read for them.
+# Similar concepts to find for each concept, and similar names to search for them.
 N_SIMILAR, N_KEYS = 8, 32
-# Concepts that are looked up together.
+# Concepts to search for together.
 BLOCK = 4096
-# Concepts with a name held out; they have so many names at least.
+# Number of concepts with a held-out name, and the least number of names of such a concept.
 N_HELD_OUT, MIN_NAMES = 500, 3
-# Held-out names are compared with all others, or, of a larger terminology, with so many.
+# Largest number of names to compare held-out names with.
 MAX_COMPARED = 20_000
 
 IntArray = NDArray[np.int32]
 
 
 class HeldOut(NamedTuple):
-    """names (IntArray): Rows of names that are not learned, each of another concept.
-    others (IntArray): Rows of the names among which the nearest is looked for."""
+    """Names to test an aligned encoder on.
+
+    names (IntArray): Rows of names that are not used for training, each of another concept.
+    others (IntArray): Rows of the names among which to search for the nearest.
+    """
 
     names: IntArray
     others: IntArray
@@ -44,16 +46,16 @@ def align_on(
     resume: bool,
     is_first: bool,
 ) -> dict[str, Any]:
-    """Align an encoder on the synonyms of a knowledge base, see `alignment.align`.
+    """Align an encoder on the synonyms of a knowledge base. See `alignment.align`.
 
     neighbours (IntArray): From `similar_concepts`.
-    is_first (bool): Whether this process, of those that train together, measures and writes.
-    RETURNS (dict): What alignment.json says: with `held_out`, the shares of held-out names whose
-        nearest other name is of their concept, before and, at the end of the training, after.
+    is_first (bool): Whether this process measures and writes, of those that train together.
+    RETURNS (dict): The content of alignment.json. Its `held_out` has the accuracy on held-out names
+        before and after the training.
     """
     held_out = hold_out(kb, settings.seed)
     concepts = np.array(kb.name_concept)
-    # A concept of one name has no pairs.
+    # A held-out name becomes a concept of its own, which has no pairs.
     concepts[held_out.names] = len(kb) + np.arange(len(held_out.names))
     measured: dict[str, Any] = {
         "names": len(held_out.names),
@@ -71,8 +73,10 @@ def align_on(
 
 
 def hold_out(kb: KnowledgeBase, seed: int) -> HeldOut:
-    """Choose names that are not learned: none that is preferred, or has the words of another name,
-    which would be found by these."""
+    """Choose names to hold out.
+
+    None is a preferred name, or has the same words as another name, which would make it easy.
+    """
     alone = np.flatnonzero(np.diff(kb.arrays["key_names_start"]) == 1)
     names = np.sort(kb.arrays["key_names"][kb.arrays["key_names_start"][alone]])
     concept = np.asarray(kb.name_concept)[names]
@@ -91,8 +95,10 @@ def hold_out(kb: KnowledgeBase, seed: int) -> HeldOut:
 
 
 def accuracy(kb: KnowledgeBase, held_out: HeldOut, encoder: str, precision: str) -> float | None:
-    """RETURNS (float | None): Share of held-out names whose nearest other name is of their concept;
-    None if no name is held out."""
+    """Measure how often the nearest other name of a held-out name belongs to the same concept.
+
+    RETURNS (float | None): From 0 to 1; None if no name is held out.
+    """
     if not len(held_out.names):
         return None
     opened = NameEncoder(encoder, precision=precision)
@@ -105,8 +111,10 @@ def accuracy(kb: KnowledgeBase, held_out: HeldOut, encoder: str, precision: str)
 
 
 def similar_concepts(kb: KnowledgeBase, progress: Progress | None = None) -> IntArray:
-    """Find concepts with names that look like the preferred name of each.
+    """Find the concepts with names that are similar to the preferred name of each concept.
 
+    progress (Progress | None): Called with the share of the concepts that are done, and their
+        number.
     RETURNS (IntArray): (n_concepts, N_SIMILAR) rows of other concepts, -1 where there are no more.
     """
     found = np.full((len(kb), N_SIMILAR), -1, np.int32)

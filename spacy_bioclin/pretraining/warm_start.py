@@ -1,4 +1,4 @@
-"""A pretrained encoder with another vocabulary: layers stay, piece vectors are made anew."""
+"""Give a pretrained encoder another vocabulary: keep its layers and make new piece vectors."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenize
 from ..encoders.loading import position_padding_id, quiet
 from ..errors import BioclinError
 
-# Special pieces do the same thing under any name.
+# Roles of special pieces, whatever their names.
 SPECIAL = ("cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
 WORD_START = "Ġ▁"
 
@@ -19,17 +19,17 @@ def change_vocabulary(
 ) -> Any:
     """Open a pretrained encoder and give it this vocabulary.
 
-    A new piece starts as the mean of the vectors of the pieces that the old tokenizer cuts it into
-    (an uncased or unaccented one sees it without case and accents); a special piece takes over the
-    vector of the old one of its kind. What the old tokenizer knows nothing of starts as the mean of
-    all its vectors.
+    The vector of a new piece is the mean of the vectors of the pieces that the old tokenizer splits
+    it into (without case and accents if that tokenizer ignores them), or the mean of all vectors if
+    the old tokenizer does not know it. A special piece gets the vector of the old piece with the
+    same role.
 
     source (str): Folder or hub name of the encoder.
-    layers (int | None): Keep only that many of the lowest layers; the upper ones are nearest to the
-        task that the encoder was made for (Sajjad et al. 2023).
+    layers (int | None): Keep only this many of the lowest layers. The upper ones are closest to the
+        original task of the encoder (Sajjad et al. 2023).
     RETURNS (transformers.PreTrainedModel): Encoder with a masked-language-model head, in fp32.
-    RAISES (BioclinError): If the encoder has fewer layers, or its layers cannot be found, or it
-        counts positions from padding and the new vocabulary has that elsewhere.
+    RAISES (BioclinError): The encoder has fewer layers, its layers cannot be found, or it counts
+        positions from the id of padding and the new vocabulary has another id.
     """
     with quiet():
         model = AutoModelForMaskedLM.from_pretrained(source, torch_dtype=torch.float32)
@@ -49,7 +49,7 @@ def change_vocabulary(
     embeddings.padding_idx = tokenizer.pad_token_id
     for name in ("pad", "bos", "eos"):
         setattr(model.config, f"{name}_token_id", getattr(tokenizer, f"{name}_token_id"))
-    _forget_old_pieces(model)
+    _reset_output_bias(model)
     if layers is not None:
         keep_lowest_layers(model, layers)
     return model
@@ -58,7 +58,11 @@ def change_vocabulary(
 def new_vectors(
     old: PreTrainedTokenizerFast, new: PreTrainedTokenizerFast, vectors: torch.Tensor
 ) -> torch.Tensor:
-    """RETURNS (Tensor): (n_new_pieces, width), made of the old (n_old_pieces, width)."""
+    """Compute the vectors of a new vocabulary. See `change_vocabulary`.
+
+    vectors (Tensor): (n_old_pieces, width).
+    RETURNS (Tensor): (n_new_pieces, width).
+    """
     made = vectors.mean(dim=0).repeat(len(new), 1)
     known = old.get_vocab()
     for i, piece in enumerate(new.convert_ids_to_tokens(list(range(len(new))))):
@@ -75,8 +79,10 @@ def new_vectors(
 def _old_pieces(
     old: PreTrainedTokenizerFast, known: dict[str, int], piece: str, text: str
 ) -> list[int]:
-    """RETURNS (list[int]): What the old tokenizer cuts a new piece, with this text, into. A piece
-    from inside a word is looked up as such."""
+    """Split a new piece with this text into pieces of the old tokenizer.
+
+    A piece from inside a word is looked up with its prefix.
+    """
     is_inside = piece.startswith("##") or (piece[0] not in WORD_START and text[:1].isalpha())
     text = text.removeprefix("##").strip()
     if is_inside:
@@ -89,7 +95,10 @@ def _old_pieces(
 
 
 def keep_lowest_layers(model: nn.Module, n_layers: int) -> None:
-    """Cut the upper layers off, in place."""
+    """Remove the upper layers of a model, in place.
+
+    RAISES (BioclinError): The model has fewer layers, or its layers cannot be found.
+    """
     config: Any = model.config
     if not 1 <= n_layers <= config.num_hidden_layers:
         raise BioclinError(
@@ -106,12 +115,17 @@ def keep_lowest_layers(model: nn.Module, n_layers: int) -> None:
         )
     del stacks[0][n_layers:]
     config.num_hidden_layers = n_layers
-    if isinstance(getattr(config, "attention_window", None), list):  # Longformer: one a layer
-        config.attention_window = config.attention_window[:n_layers]
+    cut_attention_windows(config)
 
 
-def _forget_old_pieces(model: Any) -> None:
-    """The output bias is one number per piece of the old vocabulary."""
+def cut_attention_windows(config: Any) -> None:
+    """Adapt a Longformer's list of attention windows to its number of layers."""
+    if isinstance(getattr(config, "attention_window", None), list):
+        config.attention_window = config.attention_window[: config.num_hidden_layers]
+
+
+def _reset_output_bias(model: Any) -> None:
+    """Set the output bias, which has a number for each piece of the old vocabulary, to zero."""
     output = model.get_output_embeddings()
     if output is not None and output.bias is not None:
         nn.init.zeros_(output.bias)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -178,14 +179,14 @@ def test_batches_are_the_same_whenever_they_are_asked_for() -> None:
         assert len(concepts) <= 2 * SETTINGS.batch_pairs
         seen |= set(concepts.tolist())
     assert seen == set(range(20))
-    other = NamePairs(names_of, neighbours, SETTINGS._replace(seed=1))
+    other = NamePairs(names_of, neighbours, replace(SETTINGS, seed=1))
     assert any(not np.array_equal(pairs[i][0], other[i][0]) for i in range(len(pairs)))
 
 
 def test_concepts_with_similar_names_are_in_the_batch() -> None:
     names_of = [np.array([2 * i, 2 * i + 1]) for i in range(100)]
     neighbours = np.arange(100)[:, None] ^ 1  # 0 and 1, 2 and 3, …
-    _, concepts = NamePairs(names_of, neighbours, SETTINGS._replace(batch_pairs=8))[0]
+    _, concepts = NamePairs(names_of, neighbours, replace(SETTINGS, batch_pairs=8))[0]
     assert set(concepts) == set(concepts ^ 1)
 
 
@@ -195,7 +196,7 @@ def test_resume_gives_the_losses_of_a_run_that_never_stopped(
     neighbours = similar_concepts(kb)
 
     def run(out: str, resume: bool = False, max_seconds: float = 0) -> dict:
-        settings = SETTINGS._replace(max_seconds=max_seconds)
+        settings = replace(SETTINGS, max_seconds=max_seconds)
         concepts = np.array(kb.name_concept)
         return align(
             kb.names,

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,11 +24,11 @@ from spacy_bioclin.pretraining.distillation import (
     open_teacher,
 )
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
-from spacy_bioclin.pretraining.settings import Settings
+from spacy_bioclin.pretraining.settings import PretrainSettings
 from tests.util import make_encoder
 
 OBJECTIVE = Objective(text=5.0, scores=2.0, vectors=1.0, temperature=2.0)
-SETTINGS = Settings(
+SETTINGS = PretrainSettings(
     steps=8,
     batch_pieces=128,
     length=32,
@@ -68,7 +69,7 @@ def run(
         layers=layers,
         width=width,
         objective=OBJECTIVE,
-        settings=SETTINGS._replace(**changes),
+        settings=replace(SETTINGS, **changes),
         resume=resume,
     )
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,11 @@ from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.pretraining.blocks import NO_LOSS
 from spacy_bioclin.pretraining.compact import build_compact_encoder
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model, pretrain
-from spacy_bioclin.pretraining.settings import Settings
+from spacy_bioclin.pretraining.settings import PretrainSettings
 from tests.pretraining.conftest import SENTENCES
 from tests.util import make_encoder
 
-SETTINGS = Settings(
+SETTINGS = PretrainSettings(
     steps=12,
     batch_pieces=256,
     length=32,
@@ -44,7 +45,7 @@ def run(corpus: Path, out: Path, start: Path, resume: bool = False, **changes: o
         start_from=str(start),
         tokenizer=None,
         layers=None,
-        settings=SETTINGS._replace(**changes),
+        settings=replace(SETTINGS, **changes),
         resume=resume,
     )
 

@@ -1,4 +1,4 @@
-"""`bioclin clean-text`: raw text into a corpus for language-model pretraining."""
+"""`bioclin clean-text`: make a corpus for language-model pretraining from raw text."""
 
 import os
 from pathlib import Path
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
 def main(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="IN...", help=".txt, .txt.xz, .gz, .bz2 with a document a line"),
+        typer.Argument(
+            metavar="IN...",
+            help="Files with a document per line (.txt, .txt.xz, .gz, .bz2), or folders.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the corpus")],
-    lang: Annotated[list[str], typer.Option(help="A language to keep: es, en; may be repeated")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the corpus.")],
+    lang: Annotated[list[str], typer.Option(help="Language to keep: es, en. May be repeated.")],
     against: Annotated[
         list[Path] | None,
-        typer.Option(help="Files or folders of a test split to keep out; may be repeated"),
+        typer.Option(help="File or folder of a test split to keep out. May be repeated."),
     ] = None,
-    held_out: Annotated[float, typer.Option(help="Share of the documents to hold out")] = 0.01,
-    workers: Annotated[int, typer.Option(help="Processes")] = os.cpu_count() or 1,
+    held_out: Annotated[float, typer.Option(help="Share of the documents to hold out.")] = 0.01,
+    workers: Annotated[int, typer.Option(help="Number of processes.")] = os.cpu_count() or 1,
 ) -> None:
     """Split raw text into sentences, drop noise, repeats, other languages and test splits."""
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""`bioclin init-encoder`: a small encoder with random weights, built on the spot."""
+"""`bioclin init-encoder`: make a small encoder with random weights."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +14,9 @@ def main(
     vocab_size: Annotated[int, typer.Option(help="Largest number of pieces.")] = 8000,
     layers: Annotated[int, typer.Option(help="Number of layers.")] = 4,
     width: Annotated[int, typer.Option(help="Vector size, a multiple of 64.")] = 256,
-    seed: Annotated[int, typer.Option(help="Seed of the weights.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for the weights.")] = 0,
 ) -> None:
-    """Build a small encoder: random weights, vocabulary learnt from the training texts."""
+    """Make a small encoder with random weights, and a vocabulary learnt from the training texts."""
     from spacy.vocab import Vocab
 
     from ...corpora.docbin import read_docs

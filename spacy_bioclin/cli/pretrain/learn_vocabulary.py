@@ -1,31 +1,28 @@
-"""`bioclin learn-vocabulary`: a vocabulary for pretraining, learnt from a cleaned corpus."""
+"""`bioclin learn-vocabulary`: learn a vocabulary for pretraining from a cleaned corpus."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .shares import parse_shares
+from .options import Shares, parse_shares
 
 
 def main(
     corpus: Annotated[
-        Path, typer.Argument(help="Folder with LANG.train.txt, one sentence a line.")
+        Path, typer.Argument(help="Folder with LANG.train.txt, one sentence per line.")
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the tokenizer.")],
     kind: Annotated[str, typer.Option(help="bpe, wordpiece or unigram.")] = "bpe",
     size: Annotated[int, typer.Option(help="Largest number of pieces.")] = 16384,
-    share: Annotated[
-        list[str] | None,
-        typer.Option(help="LANG=SHARE of the words learnt from; once each. Default: equal."),
-    ] = None,
+    share: Shares = None,
 ) -> None:
     """Learn a vocabulary, and print pieces per word of the held-out text where there is some."""
     from ...pretraining.text.corpus import find_files, read_in_shares, read_sentences
     from ...pretraining.vocabulary import learn_vocabulary, pieces_per_word
 
     files = find_files(corpus, "train")
-    texts = read_in_shares(files, parse_shares(share or []))
+    texts = read_in_shares(files, parse_shares(share))
     tokenizer = learn_vocabulary(texts, size=size, kind=kind)
     tokenizer.save_pretrained(out)
     typer.echo(f"{out}: {kind}, {len(tokenizer)} pieces, learnt from {', '.join(files)}")

@@ -18,8 +18,7 @@ def find_files(paths: Iterable[Path], suffixes: Sequence[str]) -> dict[str, Path
     """Find the files in some files and folders.
 
     paths (Iterable[Path]): Files with any name, and folders, which are searched at any depth.
-    suffixes (Sequence[str]): Endings of the files to take from a folder, compressed or not: ".txt" also
-        takes ".txt.xz".
+    suffixes (Sequence[str]): Endings of the files in folders; ".txt" includes ".txt.xz".
     RETURNS (dict[str, Path]): Name -> file, in the given order, sorted within a folder. The name is
         the path relative to the given folder, or the whole path where that is ambiguous.
     RAISES (BioclinError): A path does not exist, or a folder has no such file.

@@ -81,8 +81,8 @@ def read_test_ngrams(paths: Iterable[Path]) -> numpy.ndarray:
     paths (Iterable[Path]): Files, and folders, which are searched at any depth. They have plain
         text, brat texts, token columns (IOB), PubTator, tables or XML, compressed or not.
     RETURNS (numpy.ndarray): The distinct hashes, uint64, ascending.
-    RAISES (BioclinError): A path does not exist, a folder has no such file, or all files together have
-        no 12-gram.
+    RAISES (BioclinError): A path does not exist, a folder has no such file, or the files have no
+        12-gram.
     """
     paths = list(paths)
     files = find_files(paths, SUFFIXES)

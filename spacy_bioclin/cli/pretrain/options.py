@@ -1,0 +1,87 @@
+"""Options and messages that the commands for training an encoder share."""
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from ...errors import BioclinError
+from ...pretraining.settings import TrainerSettings
+
+Out = Annotated[Path, typer.Option("-o", "--out", help="Folder for checkpoints and encoder.")]
+Resume = Annotated[bool, typer.Option(help="Resume from the last checkpoint.")]
+Shares = Annotated[
+    list[str] | None,
+    typer.Option(help="LANG=SHARE of the text, once per language. Default: equal shares."),
+]
+
+
+def add_options(
+    model: type[TrainerSettings],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each documented field of its settings.
+
+    model (type[TrainerSettings]): What the command takes as its argument `settings`.
+    RETURNS (Callable): A decorator.
+    """
+    hints = get_type_hints(model, include_extras=True)
+    options = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[
+                hint.__origin__, typer.Option(help=hint.__metadata__[0].documentation)
+            ],
+        )
+        for field in fields(model)
+        if hasattr(hint := hints[field.name], "__metadata__")
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            settings = model(**{option.name: values.pop(option.name) for option in options})
+            command(**values, settings=settings)
+
+        own = inspect.signature(command).parameters.values()
+        parameters = [*(each for each in own if each.name != "settings"), *options]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorate
+
+
+def parse_shares(options: Iterable[str] | None) -> dict[str, float]:
+    """Parse options such as "es=0.6".
+
+    RETURNS (dict[str, float]): Language -> share.
+    RAISES (BioclinError): An option has another form.
+    """
+    shares = {}
+    for option in options or ():
+        lang, _, number = option.partition("=")
+        try:
+            shares[lang] = float(number)
+        except ValueError:
+            raise BioclinError(f"--share is {option!r}, want LANG=SHARE such as es=0.6") from None
+    return shares
+
+
+def is_first_process() -> bool:
+    """Check whether this is the process that prints, of those that `torchrun` starts."""
+    return not int(os.environ.get("RANK", "0"))
+
+
+def has_result(record: dict[str, Any]) -> bool:
+    """Check whether there is a result to print here, and say so if the training was stopped."""
+    if is_first_process() and not record["finished"]:
+        seconds = record["settings"]["max_seconds"]
+        typer.echo(f"stopped after {seconds:g} s: go on with --resume")
+    return is_first_process() and record["finished"]
