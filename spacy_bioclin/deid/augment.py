@@ -1,7 +1,7 @@
-"""Copies of gold notes with other people, places, dates and numbers in them, to train a tagger on.
+"""Copy gold notes with other people, places, dates and numbers, to train a tagger on.
 
-A tagger that sees each note with several sets of names learns where names stand instead of which
-they are.
+A tagger that sees each note with several sets of names learns where names occur instead of learning
+the names themselves.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ from .labels import find_phi_type
 from .rewrite import rewrite
 from .secret import Secret
 from .surrogates.by_label import make_surrogate
-from .surrogates.dates import DateShift, shift_days
+from .surrogates.context import SurrogateContext
 
 
 def make_copies(
@@ -27,16 +27,17 @@ def make_copies(
     lang: str,
     scheme: str,
 ) -> Iterator[Doc]:
-    """Put surrogates in the place of gold PHI, with the gold spans moved along. What has no
-    surrogate (an age, a relative) stays.
+    """Copy gold Docs with surrogates instead of their PHI, and move the gold spans.
+
+    PHI that has no surrogate (an age, a relative) stays.
 
     docs (Iterable[Doc]): Gold Docs of a corpus file.
     make_doc (Callable): The tokenizer that made them.
-    copies (int): Of each Doc. Equal numbers give equal copies.
+    copies (int): Number of copies of each Doc. The copies are always the same ones.
     spans_key (str): Layer of the gold PHI.
     lang (str): Language of the notes.
     scheme (str): Label scheme of the gold PHI.
-    YIELDS (Doc): Gold Docs that have this layer alone.
+    YIELDS (Doc): Gold Docs with this layer only.
     RAISES (BioclinError): A Doc has no such layer.
     """
     for index, doc in enumerate(docs):
@@ -49,33 +50,31 @@ def make_copies(
             )
         for copy in range(copies):
             secret = Secret(f"augmentation key {copy}".encode(), str(index))
-            yield _copy(doc.text, gold, make_doc, secret, spans_key, lang, scheme)
+            context = SurrogateContext(secret, lang)
+            changed, moved = _replace(doc.text, sorted(layer), scheme, context)
+            new = make_doc(changed)
+            spans = [
+                new.char_span(start, end, label=label, alignment_mode="expand")
+                for start, end, label, _ in moved
+            ]
+            new.spans[spans_key] = [span for span in spans if span is not None]
+            new.user_data[GOLD_KEY] = {**gold, "layers": {spans_key: moved}}
+            yield new
 
 
-def _copy(
-    text: str,
-    gold: dict[str, Any],
-    make_doc: Callable[[str], Doc],
-    secret: Secret,
-    spans_key: str,
-    lang: str,
-    scheme: str,
-) -> Doc:
-    dates = DateShift(shift_days(secret, False))
+def _replace(
+    text: str, layer: list[list[Any]], scheme: str, context: SurrogateContext
+) -> tuple[str, list[list[Any]]]:
+    """Put surrogates into a text; of overlapping spans, only the first is replaced."""
     replacements: list[tuple[int, int, str]] = []
-    for start, end, label, _ in sorted(gold["layers"][spans_key]):
-        phi_type = find_phi_type(label, scheme, text[start:end])
+    for start, end, label, _ in layer:
         value = text[start:end]
+        phi_type = find_phi_type(label, scheme, value)
         free = not replacements or replacements[-1][1] <= start
         if phi_type is not None and free:
-            new = make_surrogate(value, phi_type, secret, lang=lang, dates=dates)
+            new = make_surrogate(value, phi_type, context)
             replacements.append((start, end, new or value))
     changed, offsets = rewrite(text, replacements)
-    doc = make_doc(changed)
-    moved = []
-    for start, end, label, kb_id in sorted(gold["layers"][spans_key]):
-        moved.append([*offsets.to_safe(start, end), label, kb_id])
-    spans = [doc.char_span(s, e, label=label, alignment_mode="expand") for s, e, label, _ in moved]
-    doc.spans[spans_key] = [span for span in spans if span is not None]
-    doc.user_data[GOLD_KEY] = {**gold, "layers": {spans_key: moved}}
-    return doc
+    return changed, [
+        [*offsets.to_safe(start, end), label, kb_id] for start, end, label, kb_id in layer
+    ]

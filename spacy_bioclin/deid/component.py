@@ -29,7 +29,8 @@ from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
 from .secret import Secret, read_key
 from .spans import NEURAL, PhiSpan
-from .surrogates.dates import DateShift, shift_days
+from .surrogates.context import DateShift, SurrogateContext
+from .surrogates.dates import shift_days
 
 _WORD = re.compile(r"[^\W_]+")
 LANGS = ("es", "en")
@@ -227,18 +228,17 @@ class Deidentifier(Pipe):
     def _note_context(
         self, patient: Mapping[str, Any], text: str, spans: list[PhiSpan]
     ) -> NoteContext:
-        """A note of no known patient is a patient of its own."""
-        secret = dates = None
-        if self.key is not None:
-            patient_id = patient.get("id") or f"note:{fold_alnum(text)}"
-            secret = Secret(self.key, str(patient_id))
-            years = (YEAR.search(text, span.start, span.end) for span in spans)
-            year = next((int(found.group()) for found in years if found), LEAP_YEAR)
-            dates = DateShift(shift_days(secret, self.policy.keep_weekdays), year)
+        """Collect what operators need; a note without a patient's id has a patient of its own."""
+        if self.key is None:
+            return NoteContext(self.lang, None, {})
+        secret = Secret(self.key, str(patient.get("id") or f"note:{fold_alnum(text)}"))
         values = [text[span.start : span.end] for span in spans]
-        forbidden = {fold_alnum(word) for value in values for word in value.split()}
-        forbidden |= {fold_alnum(word) for value in values for word in _WORD.findall(value)}
-        return NoteContext(self.lang, secret, dates, frozenset(forbidden - {""}), {})
+        years = (YEAR.search(text, span.start, span.end) for span in spans)
+        year = next((int(found.group()) for found in years if found), LEAP_YEAR)
+        dates = DateShift(shift_days(secret, self.policy.keep_weekdays), year)
+        words = {word for value in values for word in (*value.split(), *_WORD.findall(value))}
+        forbidden = frozenset(map(fold_alnum, words)) - {""}
+        return NoteContext(self.lang, SurrogateContext(secret, self.lang, forbidden, dates), {})
 
     def _write_spans(self, doc: Doc, spans: list[PhiSpan]) -> None:
         made, scores = [], []

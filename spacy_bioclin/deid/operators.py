@@ -1,16 +1,16 @@
-"""What is put in the place of a PHI span: one function for each operator of a policy.
+"""Replace a PHI span: one function for each operator of a policy.
 
 presidio-anonymizer has operators of these names, but its hash is not keyed by patient data alone
-(a random salt makes two runs differ), its encryption is AES-CBC, which does not notice a changed
-text, and it has neither surrogates nor date shifts; so these few lines stand on `hmac` and
-`cryptography` themselves.
+(a random salt makes two runs differ), its encryption is AES-CBC, which does not detect a changed
+text, and it has neither surrogates nor date shifts; so these few lines use `hmac` and
+`cryptography` directly.
 """
 
 import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..errors import BioclinError
@@ -18,13 +18,14 @@ from .labels import SCHEMES, scheme_labels
 from .policy import KEYED
 from .secret import Secret
 from .surrogates.by_label import make_surrogate
-from .surrogates.dates import DateShift, parse_date
+from .surrogates.context import SurrogateContext
+from .surrogates.dates import parse_date
 from .surrogates.places import province_of
 
 _LABELS = "|".join(re.escape(label) for scheme in SCHEMES for label in scheme_labels(scheme))
 _HASH, _TOKEN = r"[0-9a-f]{16}", r"[A-Za-z0-9_-]{39,}=*"
 # What the operators write: [DATE], [DATE 2], [DATE 0123456789abcdef] and an encrypted value, the
-# last two with labels of any scheme. It is no PHI, whatever it looks like.
+# last two with labels of any scheme. It is never PHI, whatever it looks like.
 MASK = re.compile(rf"\[(?:{_LABELS})(?: \d{{1,6}})?\]|\[[^\[\]\n]{{1,80}} (?:{_HASH}|{_TOKEN})\]")
 _ENCRYPTED = re.compile(rf"\[([^\[\]\n]{{1,80}}) ({_TOKEN})\]")
 _AGE = re.compile(r"\d{1,3}")
@@ -38,27 +39,30 @@ class NoteContext(NamedTuple):
     """What operators know about the note beside the span.
 
     lang (str): Its language.
-    secret (Secret | None): None if there is no key.
-    dates (DateShift | None): The patient's shift; None if there is no key.
-    forbidden (Collection[str]): Folded words that no surrogate may have: those of the note's PHI.
+    surrogates (SurrogateContext | None): Secret, date shift and forbidden words (those of the
+        note's PHI); None without a key.
     numbers (dict[str, dict[str, int]]): Label -> folded value -> its number in this note.
     """
 
     lang: str
-    secret: Secret | None
-    dates: DateShift | None
-    forbidden: Collection[str]
+    surrogates: SurrogateContext | None
     numbers: dict[str, dict[str, int]]
+
+    @property
+    def secret(self) -> Secret:
+        """The secret; `apply_operator` has checked that there is one."""
+        assert self.surrogates is not None
+        return self.surrogates.secret
 
 
 class Target(NamedTuple):
-    """The span that an operator treats.
+    """The span that an operator replaces.
 
     value (str): Its text.
     folded (str): Its letters and digits, without case and accents: equal for one value written in
         two ways.
     label (str): In the policy's scheme.
-    phi_type (str | None): What the label means (labels.yml).
+    phi_type (str | None): Meaning of the label (labels.yml).
     """
 
     value: str
@@ -68,26 +72,32 @@ class Target(NamedTuple):
 
 
 def keep(target: Target, note: NoteContext) -> str:
+    """Leave the text as it is."""
     return target.value
 
 
 def redact(target: Target, note: NoteContext) -> str:
+    """Remove the text."""
     return ""
 
 
 def mask(target: Target, note: NoteContext) -> str:
+    """Write the label."""
     return f"[{target.label}]"
 
 
 def mask_number(target: Target, note: NoteContext) -> str:
-    """Equal values of a note have equal numbers."""
+    """Write the label and a number, which is equal for equal values of a note."""
     numbers = note.numbers.setdefault(target.label, {})
     return f"[{target.label} {numbers.setdefault(target.folded, len(numbers) + 1)}]"
 
 
 def generalize(target: Target, note: NoteContext) -> str | None:
-    """An age becomes its decade (90 and more: one group), a date its year, a postcode its province
-    (in English its first three digits, 45 CFR 164.514(b)(2)(i)(B))."""
+    """Write an age's decade (90 and over: one group), a date's year, or a postcode's province.
+
+    In English a postcode keeps its first three digits (45 CFR 164.514(b)(2)(i)(B)).
+    RETURNS (str | None): None for other types, and values that cannot be read.
+    """
     if target.phi_type == "age":
         return _age_group(target.value)
     if target.phi_type == "date":
@@ -114,31 +124,29 @@ def _age_group(value: str) -> str | None:
 
 
 def keyed_hash(target: Target, note: NoteContext) -> str:
-    """HMAC-SHA256, cut to 64 bits. One value has one hash in all notes of all patients, so that
-    records can still be joined."""
-    assert note.secret is not None
+    """Write the label and a keyed hash (HMAC-SHA256, cut to 64 bits).
+
+    A value has the same hash in all notes of all patients, so that records can still be joined.
+    """
     digest = Secret(note.secret.key, "").derive("hash", target.folded).hex()
     return f"[{target.label} {digest[:N_HASH_DIGITS]}]"
 
 
 def encrypt(target: Target, note: NoteContext) -> str:
-    """AES-256-GCM. The nonce is derived from key, patient and value (as in SIV modes, RFC 5297), so
-    that another run gives the same: what shows is which values of a patient are equal."""
-    assert note.secret is not None
+    """Write the label and the encrypted value (AES-256-GCM).
+
+    The nonce is derived from key, patient and value (as in SIV modes, RFC 5297), so that another
+    run gives the same. This reveals which values of a patient are equal.
+    """
     nonce = note.secret.derive("nonce", f"{target.label}\0{target.value}")[:N_NONCE]
     return f"[{target.label} {seal(target.value, note.secret.key, nonce, target.label)}]"
 
 
 def surrogate(target: Target, note: NoteContext) -> str | None:
-    assert note.secret is not None and target.phi_type is not None
-    return make_surrogate(
-        target.value,
-        target.phi_type,
-        note.secret,
-        lang=note.lang,
-        forbidden=note.forbidden,
-        dates=note.dates,
-    )
+    """Write an invented value of the same form."""
+    if target.phi_type is None or note.surrogates is None:
+        return None
+    return make_surrogate(target.value, target.phi_type, note.surrogates)
 
 
 FUNCTIONS: dict[str, Callable[[Target, NoteContext], str | None]] = {
@@ -154,32 +162,33 @@ FUNCTIONS: dict[str, Callable[[Target, NoteContext], str | None]] = {
 
 
 def apply_operator(name: str, target: Target, note: NoteContext) -> tuple[str, str]:
-    """Treat a span.
+    """Make the replacement of a span.
 
     name (str): One of policy.OPERATORS.
-    RETURNS (tuple[str, str]): What to put in its place, and the operator that made it: "mask" where
-        the one asked for has no answer (an age that is no number, a place it cannot read).
+    RETURNS (tuple[str, str]): The replacement, and the operator that made it: "mask" if the given
+        one has no answer (an age without a number, an unknown place).
     RAISES (BioclinError): The operator derives from a key and there is none.
     """
-    if name in KEYED and note.secret is None:
+    if name in KEYED and note.surrogates is None:
         raise BioclinError(
             f"operator {name!r} needs the secret key: set BIOCLIN_DEID_KEY or give --key-file "
             "(bioclin deid-key FILE makes one), or choose mask for these labels"
         )
-    if name == "surrogate" and target.phi_type is None:
-        return mask(target, note), "mask"
     new = FUNCTIONS[name](target, note)
     return (mask(target, note), "mask") if new is None else (new, name)
 
 
 def cipher_key(key: bytes) -> bytes:
-    """RETURNS (bytes): 256 bits for AES, derived from the secret key."""
+    """Derive the 256 bits of an AES key from the secret key."""
     return hmac.new(key, b"aes-256-gcm", hashlib.sha256).digest()
 
 
 def seal(plain: str, key: bytes, nonce: bytes, about: str) -> str:
-    """RETURNS (str): Nonce, ciphertext and tag in URL-safe base64. `about` is bound to it, but not
-    hidden."""
+    """Encrypt a text with AES-256-GCM.
+
+    about (str): Authenticated with the text, but not hidden.
+    RETURNS (str): Nonce, ciphertext and tag in URL-safe base64.
+    """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     sealed = AESGCM(cipher_key(key)).encrypt(nonce, plain.encode("utf-8"), about.encode("utf-8"))
@@ -187,7 +196,10 @@ def seal(plain: str, key: bytes, nonce: bytes, about: str) -> str:
 
 
 def unseal(token: str, key: bytes, about: str) -> str:
-    """RAISES (BioclinError): Another key, or a token that was changed."""
+    """Decrypt what `seal` wrote.
+
+    RAISES (BioclinError): Another key, or a token that was changed.
+    """
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -204,7 +216,7 @@ def unseal(token: str, key: bytes, about: str) -> str:
 
 
 def decrypt_text(text: str, key: bytes) -> str:
-    """Put back what the operator "encrypt" took out of a note.
+    """Restore the values that the operator "encrypt" took out of a note.
 
     RAISES (BioclinError): Another key, or a value that was changed.
     """

@@ -1,15 +1,13 @@
-"""Dates move by the patient's secret offset and come back in the form that they were written in.
+"""Shift dates by the patient's secret offset, and write them in their original form.
 
-One number of days for all dates of a patient, so intervals stay. What is not written (the day of
-"marzo de 2018", the day and month of "2018") is taken from the middle. Only the fields of a date
-are written anew: what stands between them (de, slashes, the time of the day) stays.
+All dates of a patient move by the same number of days, so intervals stay. What is not written (the
+day of "marzo de 2018", the day and month of "2018") is assumed to be in the middle. Only the fields
+of a date change: the text between them (de, slashes, the time of the day) stays.
 """
 
 from datetime import date, timedelta
-from typing import NamedTuple
 
 from ...dates import (
-    LEAP_YEAR,
     MONTH_NAMES,
     MONTHS,
     ROMANS,
@@ -22,11 +20,13 @@ from ...dates import (
     read_dates,
 )
 from ...text import compose, fold_alnum
+from ..rewrite import rewrite
 from ..secret import Secret
+from .context import DateShift, SurrogateContext
 from .wording import match_case
 
 MIN_DAYS, MAX_DAYS = 190, 1460
-# An offset near to whole years would leave "marzo" and "12 de marzo" where they were.
+# An offset near whole years would leave "marzo" and "12 de marzo" unchanged.
 MARGIN_DAYS = 31
 DAYS_A_YEAR = 365.25
 _OFFSETS = tuple(
@@ -37,73 +37,62 @@ _OFFSETS = tuple(
 )
 
 
-class DateShift(NamedTuple):
-    """How the dates of a patient move.
-
-    days (int): Offset.
-    year (int): The year that a date without one ("12 de marzo") is taken to be of. Where it is the
-        right one, the distance to dates with a year is exact; else it may be a day off.
-    """
-
-    days: int
-    year: int = LEAP_YEAR
-
-
 def shift_days(secret: Secret, keep_weekdays: bool) -> int:
-    """RETURNS (int): The patient's offset, 190 to 1,460 days to either side, never near to a whole
-    number of years; a multiple of 7 if weekdays are to stay."""
+    """Derive the patient's offset: 190 to 1,460 days, either way, never near whole years.
+
+    RETURNS (int): A multiple of 7 if weekdays are kept.
+    """
     offsets = [days for days in _OFFSETS if days % 7 == 0] if keep_weekdays else _OFFSETS
     return offsets[secret.number("date shift", "weeks" if keep_weekdays else "days", len(offsets))]
 
 
 def parse_date(text: str, lang: str) -> ParsedDate | None:
-    """RETURNS (ParsedDate | None): The one date that the text is, beside weekday and time; None if
-    it is something else, or a day that does not exist."""
+    """Parse a text that is one date, perhaps with weekday and time.
+
+    RETURNS (ParsedDate | None): None if it is something else, or a day that does not exist.
+    """
     found = read_dates(compose(text), lang)
     return found[0][0] if found is not None and len(found[0]) == 1 else None
 
 
-def shift_dates(text: str, dates: DateShift, lang: str) -> str | None:
-    """Move what is dated in a text.
+def shift_dates(value: str, context: SurrogateContext) -> str | None:
+    """Shift a date in any form, or several ("del 12 al 15 de marzo").
 
-    text (str): A date in any form, or a few ("del 12 al 15 de marzo").
-    lang (str): "en": 03/12 is the 12th of March; else the 3rd of December.
-    RETURNS (str | None): The same words with the new date; None if it cannot be read, no such day
-        exists, or nothing moves (a weekday alone, with an offset of whole weeks).
+    RETURNS (str | None): The same words with the new date; None if it cannot be read, there is no
+        such day, or nothing changes (a weekday alone, with an offset of whole weeks).
     """
-    text = compose(text)
-    found = read_dates(text, lang)
+    value = compose(value)
+    found = read_dates(value, context.lang)
     if found is None:
         return None
+    dates = context.dates or DateShift(shift_days(context.secret, False))
     parsed, weekdays = found
     year = next((each.year for each in parsed if each.year is not None), dates.year)
     edits: list[tuple[int, int, str]] = []
     for each in parsed:
-        new = _move(each, year, dates.days)
+        new = _shift(each, year, dates.days)
         if new is None:
             return None
-        edits.extend(
-            (f.start, f.end, _write(f, each.fields, new[f.kind], lang)) for f in each.fields
-        )
+        for field in each.fields:
+            written = _write(field, each.fields, new[field.kind], context.lang)
+            edits.append((field.start, field.end, written))
     for field in weekdays:
         number = (field.number + dates.days) % 7
-        name = _write_name(field.text, number, WEEKDAYS, SHORT_WEEKDAYS, lang)
+        name = _write_name(field.text, number, WEEKDAYS, SHORT_WEEKDAYS, context.lang)
         edits.append((field.start, field.end, name))
-    moved = text
-    for start, end, written in sorted(edits, reverse=True):
-        moved = moved[:start] + written + moved[end:]
-    return None if moved == text else moved
+    moved = rewrite(value, sorted(edits))[0]
+    return None if moved == value else moved
 
 
-def _move(parsed: ParsedDate, year: int, days: int) -> dict[str, int] | None:
-    """RETURNS (dict[str, int] | None): Kind of field -> its new number."""
-    kinds = {field.kind: field.number for field in parsed.fields}
-    old = parsed.to_date(year)
-    other = old
-    if old is not None and "day_2" in kinds:
-        other = _near(old, day=kinds["day_2"], first=_is_first(parsed, "day"))
-    elif old is not None and "month_2" in kinds:
-        month = kinds["month_2"]
+def _shift(parsed: ParsedDate, year: int, days: int) -> dict[str, int] | None:
+    """Compute the new number of each kind of field; None if there is no such day."""
+    fields = {field.kind: field for field in parsed.fields}
+    other = old = parsed.to_date(year)
+    if old is not None and "day_2" in fields:
+        is_last = fields["day_2"].start > fields["day"].start
+        other = _other_end(old, fields["day_2"].number, is_last)
+    elif old is not None and "month_2" in fields:
+        month = fields["month_2"].number
         other = make_date(old.year - (month > old.month), month, 15)
     if old is None or other is None:
         return None
@@ -114,29 +103,27 @@ def _move(parsed: ParsedDate, year: int, days: int) -> dict[str, int] | None:
     if new.year < 1000:
         return None
     return {
-        **{"year": new.year, "month": new.month, "day": new.day, "suffix": new.day},
-        **{"day_2": new_other.day, "month_2": new_other.month},
+        "year": new.year,
+        "month": new.month,
+        "day": new.day,
+        "suffix": new.day,
+        "day_2": new_other.day,
+        "month_2": new_other.month,
     }
 
 
-def _is_first(parsed: ParsedDate, kind: str) -> bool:
-    """RETURNS (bool): The main field of a range stands before the other one."""
-    starts = {field.kind: field.start for field in parsed.fields}
-    return starts[kind] < starts[f"{kind}_2"]
-
-
-def _near(day_1: date, day: int, first: bool) -> date | None:
-    """RETURNS (date | None): The other end of "28–3 de marzo": in the same month if it can be."""
-    month = day_1.month
-    if first and day < day_1.day:
+def _other_end(end: date, day: int, is_last: bool) -> date | None:
+    """Find the other end of "28–3 de marzo": in the same month if possible."""
+    month = end.month
+    if is_last and day < end.day:
         month += 1
-    elif not first and day > day_1.day:
+    elif not is_last and day > end.day:
         month -= 1
-    return make_date(day_1.year + (month - 1) // 12, (month - 1) % 12 + 1, day)
+    return make_date(end.year + (month - 1) // 12, (month - 1) % 12 + 1, day)
 
 
 def _write(field: Field, fields: tuple[Field, ...], number: int, lang: str) -> str:
-    """RETURNS (str): The new number as the old one was written."""
+    """Write a new number in the form of the old one."""
     if field.kind == "suffix":
         return _suffix(field.text, number)
     if field.kind == "year":
@@ -147,18 +134,18 @@ def _write(field: Field, fields: tuple[Field, ...], number: int, lang: str) -> s
         return f"{number:02d}" if _is_padded(field, fields) else str(number)
     if field.text.lower() in MONTH_NAMES:
         # "12-May-18" is the short name, "May 12" the full one.
-        full = SHORT_MONTHS if _after_hyphen(field, fields) and len(field.text) == 3 else MONTHS
+        after_hyphen = any(f.end + 1 == field.start and f.kind == "day" for f in fields)
+        full = SHORT_MONTHS if after_hyphen and len(field.text) == 3 else MONTHS
         return _write_name(field.text, number - 1, full, SHORT_MONTHS, lang)
     return match_case(field.text + field.text, ROMANS[number - 1])
 
 
 def _is_padded(field: Field, fields: tuple[Field, ...]) -> bool:
-    """Where two digits leave it open (12), the other numbers of the date say it."""
+    """Check for leading zeros; if two digits (12) do not show it, the other numbers decide."""
     if field.text[0] == "0" or len(field.text) == 1:
         return field.text[0] == "0"
     others = [f.text for f in fields if f.kind in ("day", "month", "day_2") and f is not field]
-    digits = [text for text in others if text.isdigit()]
-    return len(digits) == len(others) and all(len(text) == 2 for text in digits)
+    return all(text.isdigit() and len(text) == 2 for text in others)
 
 
 def _suffix(text: str, day: int) -> str:
@@ -169,15 +156,10 @@ def _suffix(text: str, day: int) -> str:
     return suffix.upper() if text.isupper() else suffix
 
 
-def _after_hyphen(field: Field, fields: tuple[Field, ...]) -> bool:
-    """RETURNS (bool): The field stands right after the day, with one sign between."""
-    return any(f.end + 1 == field.start and f.kind == "day" for f in fields)
-
-
 def _write_name(
     text: str, index: int, full: dict[str, list[str]], short: dict[str, list[str]], lang: str
 ) -> str:
-    """RETURNS (str): Name of a month or weekday: language, length and case of the old one."""
+    """Write the name of a month or weekday in the language, length and case of the old one."""
     languages = sorted(full, key=lambda language: language != lang)
     for language in languages:
         for table in (full, short):
@@ -185,30 +167,3 @@ def _write_name(
                 return match_case(text, table[language][index])
     # Other spellings: sept, setiembre.
     return match_case(text, (full if len(text) > 4 else short)[languages[0]][index])
-
-
-def written_forms(day: date, lang: str) -> list[str]:
-    """Write a date in the forms that notes have it in.
-
-    lang (str): "en" puts the month first in figures; else the day.
-    RETURNS (list[str]): About thirty forms, without doubles, the longest first.
-    """
-    language = "en" if lang == "en" else "es"
-    name, short = MONTHS[language][day.month - 1], SHORT_MONTHS[language][day.month - 1]
-    year, yy = f"{day.year:04d}", f"{day.year % 100:02d}"
-    padded, bare = (f"{day.day:02d}", f"{day.month:02d}"), (str(day.day), str(day.month))
-    forms = [f"{year}-{padded[1]}-{padded[0]}", f"{year}/{padded[1]}/{padded[0]}"]
-    forms.append(year + padded[1] + padded[0])
-    for d, m in (padded, bare):
-        first, second = (m, d) if language == "en" else (d, m)
-        forms += [f"{first}{s}{second}{s}{y}" for s in "/-." for y in (year, yy)]
-        forms += [f"{d}-{short}-{year}", f"{d}-{short}-{yy}", f"{d} {short} {year}"]
-        forms += [f"{d}-{ROMANS[day.month - 1]}-{year}", f"{d}/{ROMANS[day.month - 1]}/{year}"]
-        if language == "en":
-            forms += [f"{d} {name} {year}", f"{name} {d}, {year}", f"{short} {d}, {year}"]
-            suffix = _suffix("th", day.day)
-            forms += [f"{name} {d}{suffix}, {year}", f"{d}{suffix} of {name} {year}"]
-        else:
-            forms += [f"{d} de {name} de {year}", f"{d} de {name} del {year}", f"{d} {name} {year}"]
-            forms += [f"{d}-{name}-{year}"]
-    return sorted(dict.fromkeys(forms), key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""First names and surnames, from Faker's lists: to know a name by, and to choose one from."""
+"""First names and surnames of Faker's lists, to recognise a name and to choose one."""
 
 import importlib
 from collections import defaultdict
@@ -10,7 +10,7 @@ from ...text import fold_alnum
 from .wording import word_set
 
 LOCALES = {"es": "es_ES", "en": "en_US"}
-# Where the locale does not know a name, these are asked, in this order.
+# Locales for names that the language's own does not know, in this order.
 OTHER_LOCALES = {
     "es": ("es_MX", "es_CO", "es_AR", "es_CL", "es_CA", "en_US"),
     "en": ("es_ES", "es_MX", "en_GB", "en_IE", "en_IN"),
@@ -18,12 +18,12 @@ OTHER_LOCALES = {
 ATTRIBUTES = {"male": "first_names_male", "female": "first_names_female", "surname": "last_names"}
 MALE, FEMALE, SURNAME = ATTRIBUTES
 MIN_LETTERS = 3
-# A letter is one that surrogates begin with if so many names of each kind do, and at least one that
-# is both a man's first name and a surname.
+# Surrogates begin with a letter if so many names of each kind do, and at least one that is both a
+# man's first name and a surname.
 MIN_NAMES = 6
 # Faker has these among both: José María, María José.
 GENDERS = {"jose": MALE, "jesus": MALE, "maria": FEMALE}
-# Of the words that are first name and surname, those that are more often a surname in Spain.
+# Words that may be a first name or a surname, and are more often a surname in Spain.
 MOSTLY_SURNAMES = word_set(
     "alonso amador bautista benito borja campo clemente cruz domingo esteban flor franco gallego"
     " gil gracia hernando jordan leon lorenzo luna marco marcos marino marti martin mateo mora"
@@ -37,8 +37,8 @@ class NameLists(NamedTuple):
 
     known (dict[str, frozenset[str]]): Folded word -> what it can be: "male", "female", "surname".
     pools (dict[tuple[str, str], tuple[str, ...]]): Kind and first letter -> names to choose from.
-        Kinds are "male", "female", "surname" (nothing else each), "male or surname", "female or
-        surname". The letter "" stands for all of them.
+        Kinds are "male", "female", "surname" (exclusively), "male or surname", "female or
+        surname". The letter "" means all letters.
     letters (str): Folded letters that surrogates begin with.
     """
 
@@ -48,7 +48,7 @@ class NameLists(NamedTuple):
 
 
 def _provider_names(locale: str, attribute: str) -> tuple[str, ...]:
-    """RETURNS (tuple[str, ...]): In alphabetical order: Faker's may change with the version."""
+    """Read Faker's names in alphabetical order: its own may change with the version."""
     provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
     return tuple(sorted(getattr(provider, attribute, ())))
 

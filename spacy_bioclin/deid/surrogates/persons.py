@@ -1,25 +1,24 @@
 """Surrogates of persons' names, word by word.
 
-Each word has one surrogate a patient, whatever stands around it: "García", "Dr. García López" and
-"GARCIA" agree. The first letter of a surrogate depends on the first letter of the original alone,
-by a keyed cycle through the alphabet, so that initials ("J. García", "JGL") agree with full names,
-with no table to guard. First names become first names of the same gender, surnames surnames; titles
+Each word has one surrogate for each patient, in every context: "García", "Dr. García López" and
+"GARCIA" agree. The first letter of a surrogate depends only on the first letter of the original, by
+a keyed cycle through the alphabet, so that initials ("J. García", "JGL") agree with full names
+without a lookup table. First names become first names of the same gender, surnames surnames; titles
 and particles stay.
 """
 
 import re
-from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
 from ...text import compose, fold_alnum
+from ..rewrite import rewrite
 from ..secret import Secret
-from .identifiers import DIGITS, draw
+from .context import DIGITS, SurrogateContext, keyed_cycle
 from .name_lists import FEMALE, MALE, MOSTLY_SURNAMES, SURNAME, load_names
-from .wording import choose, is_upper, keyed_cycle, match_case, word_set
+from .wording import is_upper, match_case, word_set
 
 _TOKEN = re.compile(r"M\.?ª|[^\W\d_]+|\d+", re.IGNORECASE)
-_INITIALS = "initials"
 _DEGREE = re.compile(r"\bM\.\s?D\.?\s*$")
 TITLES = word_set(
     "dr dra drs dras dres doctor doctora don dona dna sr sra sres sras srta senor senora senorita"
@@ -33,12 +32,31 @@ PARTICLES = word_set(
     " san santa mc mac st"
 )
 ABBREVIATIONS = {
-    **{"ma": "maria", "fco": "francisco", "fca": "francisca", "jph": "joseph", "wm": "william"},
-    **{"fdez": "fernandez", "hdez": "hernandez", "rguez": "rodriguez", "rdguez": "rodriguez"},
-    **{"glez": "gonzalez", "gzlez": "gonzalez", "mtnez": "martinez", "mtez": "martinez"},
-    **{"mnez": "martinez", "gmez": "gomez", "dguez": "dominguez", "jmnez": "jimenez"},
-    **{"jmez": "jimenez", "alvz": "alvarez", "snchez": "sanchez", "schez": "sanchez"},
-    **{"vzqz": "vazquez", "gtrrez": "gutierrez", "gtez": "gutierrez", "prez": "perez"},
+    "ma": "maria",
+    "fco": "francisco",
+    "fca": "francisca",
+    "jph": "joseph",
+    "wm": "william",
+    "fdez": "fernandez",
+    "hdez": "hernandez",
+    "rguez": "rodriguez",
+    "rdguez": "rodriguez",
+    "glez": "gonzalez",
+    "gzlez": "gonzalez",
+    "mtnez": "martinez",
+    "mtez": "martinez",
+    "mnez": "martinez",
+    "gmez": "gomez",
+    "dguez": "dominguez",
+    "jmnez": "jimenez",
+    "jmez": "jimenez",
+    "alvz": "alvarez",
+    "snchez": "sanchez",
+    "schez": "sanchez",
+    "vzqz": "vazquez",
+    "gtrrez": "gutierrez",
+    "gtez": "gutierrez",
+    "prez": "perez",
 }
 
 
@@ -55,40 +73,34 @@ class Word(NamedTuple):
     folded: str
 
 
-def make_name(value: str, secret: Secret, lang: str, forbidden: Collection[str] = ()) -> str | None:
-    """Make another person's name.
+def make_name(value: str, context: SurrogateContext) -> str | None:
+    """Make another person's name: American in English notes, else Spanish.
 
     value (str): "García López, Ana María", "DRA. ANA Mª GARCIA-LOPEZ", "J. M. Gómez", "JGL".
-    lang (str): "en": American names; else Spanish ones.
-    forbidden (Collection[str]): Folded words that must not come out.
     RETURNS (str | None): The same number of words, in the same case; None if there is nothing to
         replace.
     """
     value = compose(value)
-    words = _split(value, lang)
-    names = [word for word in words if word.kind == "name"]
-    roles = _roles(value, words, names, lang)
-    new, place = [], 0
+    words = _split(value, context.lang)
+    roles = _roles(value, words, context.lang)
+    replacements = []
     for word in words:
         old = value[word.start : word.end]
-        if word.kind in ("title", "particle"):
-            written = old
-        elif word.kind == _INITIALS:
-            written = "".join(_map_initial(char, secret, lang) for char in old)
+        if word.kind == "initials":
+            letters = (_map_letter(fold_alnum(char)[:1], context) for char in old)
+            new: str | None = "".join(map(match_case, old, letters))
         elif word.kind == "digits":
-            digits = draw([DIGITS] * len(old), secret, "name digits", old)
-            written = next(other for other in digits if other != old)
-        else:
-            surrogate = _choose_name(word.folded, roles[word], secret, lang, forbidden)
-            if surrogate is None:
-                return None
+            new = context.draw_other([DIGITS] * len(old), "name digits", old)
+        elif word.kind == "name":
+            new = _choose_name(word.folded, roles[word], context)
             is_short = word.folded != fold_alnum(old)
-            written = match_case(value if is_short else old, surrogate)
-        new += [value[place : word.start], written]
-        place = word.end
-    if all(word.kind in ("title", "particle") for word in words):
-        return None
-    return "".join(new) + value[place:]
+            new = None if new is None else match_case(value if is_short else old, new)
+        else:
+            continue
+        if new is None:
+            return None
+        replacements.append((word.start, word.end, new))
+    return rewrite(value, replacements)[0] if replacements else None
 
 
 def _split(value: str, lang: str) -> list[Word]:
@@ -113,14 +125,13 @@ def _split(value: str, lang: str) -> list[Word]:
         elif (following in ("'", "’") and len(text) == 1) or _is_particle(value, i, tokens):
             kind = "particle"
         elif _is_initials(value, text, lang):
-            kind = _INITIALS
+            kind = "initials"
         words.append(Word(start, end, kind, folded))
     return words
 
 
 def _is_title(words: list[Word], tokens: list[re.Match[str]], following: str, lang: str) -> bool:
-    """RETURNS (bool): The next word is a title. "D. José" is one in Spanish (don), "D. García" is
-    an initial."""
+    """Check whether the next word is a title: "D." is one in "D. José", not in "D. García"."""
     i = len(words)
     folded = fold_alnum(tokens[i].group())
     if folded not in ("d", "da") or lang == "en":
@@ -144,7 +155,7 @@ def _is_particle(value: str, i: int, tokens: list[re.Match[str]]) -> bool:
 
 
 def _is_initials(value: str, text: str, lang: str) -> bool:
-    """RETURNS (bool): One letter; or a few capitals that are no name ("JGL", "AMG Pérez")."""
+    """Check for one letter, or a few capitals that are not a name ("JGL", "AMG Pérez")."""
     if len(text) == 1:
         return True
     if not text.isupper() or len(text) > 4 or fold_alnum(text) in load_names(lang).known:
@@ -155,9 +166,12 @@ def _is_initials(value: str, text: str, lang: str) -> bool:
     return len(text) < 4 and (not others.isupper() or not any(map(str.isalpha, others)))
 
 
-def _roles(value: str, words: list[Word], names: list[Word], lang: str) -> dict[Word, str]:
-    """Say what each word of a name is: "male", "female" or "surname", or both ("male or surname"),
-    where the first is what it seems to be here."""
+def _roles(value: str, words: list[Word], lang: str) -> dict[Word, str]:
+    """Classify each word of a name: "male", "female" or "surname", or two ("male or surname").
+
+    Of two, the first is the more likely one here.
+    """
+    names = [word for word in words if word.kind == "name"]
     known = load_names(lang).known
     comma = value.find(",")
     has_order = comma >= 0 and any(w.start < comma for w in names) and names[-1].start > comma
@@ -195,42 +209,32 @@ def _roles(value: str, words: list[Word], names: list[Word], lang: str) -> dict[
 
 @lru_cache(maxsize=1024)
 def letter_cycle(secret: Secret, lang: str) -> dict[str, str]:
-    """RETURNS (dict[str, str]): Letter that many names begin with -> the letter of their
-    surrogates."""
+    """Map each letter that many names begin with to the first letter of their surrogates."""
     return keyed_cycle(load_names(lang).letters, secret, "letters")
 
 
-def _map_letter(letter: str, secret: Secret, lang: str) -> str:
-    """RETURNS (str): Any folded letter has one; rare ones (k, w) share it with another."""
-    cycle = letter_cycle(secret, lang)
+def _map_letter(letter: str, context: SurrogateContext) -> str:
+    """Map any folded letter; rare ones (k, w) share theirs with another."""
+    cycle = letter_cycle(context.secret, context.lang)
     if letter in cycle:
         return cycle[letter]
-    letters = load_names(lang).letters
-    return letters[secret.number("rare letter", letter, len(letters))]
+    letters = load_names(context.lang).letters
+    return letters[context.secret.number("rare letter", letter, len(letters))]
 
 
-def _map_initial(char: str, secret: Secret, lang: str) -> str:
-    return match_case(char, _map_letter(fold_alnum(char)[:1], secret, lang))
-
-
-def _choose_name(
-    folded: str, role: str, secret: Secret, lang: str, forbidden: Collection[str]
-) -> str | None:
-    """RETURNS (str | None): None if all names are forbidden."""
-    lists = load_names(lang)
-    letter = _map_letter(folded[:1], secret, lang)
+def _choose_name(folded: str, role: str, context: SurrogateContext) -> str | None:
+    """Choose a name; None if all names are forbidden."""
+    lists = load_names(context.lang)
+    letter = _map_letter(folded[:1], context)
     first, _, second = role.partition(" or ")
     if not first:
-        first = (MALE, FEMALE)[secret.number("gender", folded, 2)]
-    pools = [(first, letter), (first, "")]
+        first = (MALE, FEMALE)[context.secret.number("gender", folded, 2)]
+    kinds = [(first, letter), (first, "")]
     if second:
-        # A word that is both becomes one that is both, so that it does not matter which it is here.
-        # Where there is none, what it mostly is decides.
+        # A word that is both becomes one that is both, so that its role here does not matter. If
+        # there is none, the more frequent role decides.
         gender = first if second == SURNAME else second
-        mostly = SURNAME if lang != "en" and folded in MOSTLY_SURNAMES else gender
-        pools = [(f"{gender} or {SURNAME}", letter), (mostly, letter), (mostly, "")]
-    for pool in pools:
-        surrogate = choose(lists.pools.get(pool, ()), secret, "name", folded, forbidden)
-        if surrogate is not None:
-            return surrogate
-    return None
+        mostly = SURNAME if context.lang != "en" and folded in MOSTLY_SURNAMES else gender
+        kinds = [(f"{gender} or {SURNAME}", letter), (mostly, letter), (mostly, "")]
+    chosen = (context.choose(lists.pools.get(kind, ()), "name", folded) for kind in kinds)
+    return next((name for name in chosen if name is not None), None)

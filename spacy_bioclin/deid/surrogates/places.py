@@ -1,12 +1,12 @@
-"""Surrogates of towns, provinces, states, countries and postcodes.
+"""Surrogates of towns, provinces, states, countries, postcodes and professions.
 
-Spanish provinces are exchanged by one keyed cycle a patient (American states too), and a town
-becomes a town of the province that its own became: town, province and postcode still agree.
+For each patient, a keyed cycle replaces every Spanish province (and American state) with another
+one, and a town becomes a town of the province that replaces its own: town, province and postcode
+still agree.
 """
 
 import importlib
 import re
-from collections.abc import Collection
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +15,9 @@ import srsly
 
 from ...text import compose, fold_alnum
 from ..secret import Secret
-from .identifiers import DIGITS, NON_ZERO, draw, fill, make_identifier
-from .wording import choose, keyed_cycle, match_case
+from .context import DIGITS, NON_ZERO, SurrogateContext, keyed_cycle
+from .identifiers import fill, make_identifier
+from .wording import match_case
 
 DATA = Path(__file__).with_name("places.yml")
 MAX_COUNTRY_CHARS = 22
@@ -28,12 +29,12 @@ _BETWEEN = re.compile(r"(\s*[,;()/\n]\s*|\s+[-–]\s+|(?<=\d)\s+(?=[^\W\d])|(?<=
 
 
 class Gazetteer(NamedTuple):
-    """What is known of places. Keys are folded names; an area is a Spanish province (two digits) or
-    an American state (two letters).
+    """The known places. An area is a Spanish province (two digits) or an American state (two
+    letters).
 
-    areas (dict[str, str]): Name of an area -> area.
+    areas (dict[str, str]): Folded name of an area -> area.
     area_names (dict[str, str]): Area -> its name.
-    towns (dict[str, str]): Town -> area; none for American ones, whose names many states have.
+    towns (dict[str, str]): Folded town -> area; empty for American ones, whose names recur.
     area_towns (dict[str, tuple[str, ...]]): Area -> its towns; "" -> all.
     zips (dict[str, tuple[int, int]]): American state -> first and last postcode.
     regions (tuple[str, ...]): Spanish regions.
@@ -49,7 +50,7 @@ class Gazetteer(NamedTuple):
 
 @cache
 def load_places() -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): Content of places.yml."""
+    """Read places.yml."""
     return srsly.read_yaml(DATA)
 
 
@@ -59,7 +60,7 @@ def _provider(kind: str, locale: str) -> Any:
 
 @cache
 def load_gazetteer(lang: str) -> Gazetteer:
-    """lang (str): "en", or Spanish for all others."""
+    """Load the places of a language: "en", or Spanish for all others."""
     data = load_places()
     if lang == "en":
         provider = _provider("address", "en_US")
@@ -89,9 +90,9 @@ def load_gazetteer(lang: str) -> Gazetteer:
 
 @lru_cache(maxsize=1024)
 def area_cycle(secret: Secret, lang: str) -> dict[str, str]:
-    """RETURNS (dict[str, str]): Province or state -> the one that takes its place."""
+    """Map each province or state to the one that replaces it."""
     places = load_gazetteer(lang)
-    # Ceuta and Melilla, with one town each, take nobody's place.
+    # Ceuta and Melilla, with one town each, replace nothing.
     lone = [area for area, towns in places.area_towns.items() if len(towns) == 1]
     others = [area for area in places.area_names if area not in lone]
     return {
@@ -101,46 +102,38 @@ def area_cycle(secret: Secret, lang: str) -> dict[str, str]:
 
 
 def province_of(postcode: str) -> str | None:
-    """RETURNS (str | None): Name of the Spanish province of five digits; None if there is none."""
+    """Name the Spanish province of a postcode of five digits; None if there is none."""
     if not re.fullmatch(r"\d{5}", postcode):
         return None
     return load_gazetteer("es").area_names.get(postcode[:2])
 
 
-def make_place(
-    value: str,
-    secret: Secret,
-    lang: str,
-    forbidden: Collection[str] = (),
-    is_area: bool = False,
-) -> str | None:
+def make_place(value: str, context: SurrogateContext, is_area: bool = False) -> str | None:
     """Make another town, province, state or region, or several ("28013 Getafe (Madrid)").
 
-    value (str): A name that is not known becomes any town; postcodes and countries in it are
-        replaced too.
-    is_area (bool): "Madrid" is the province, not the town; so it always is in brackets.
+    value (str): An unknown name becomes any town; postcodes and countries in it are replaced too.
+    is_area (bool): "Madrid" is the province, not the town, as it always is in brackets.
     RETURNS (str | None): None if there is nothing to replace.
     """
-    parts = _BETWEEN.split(compose(value).strip())
+    value = compose(value)
     lead = len(value) - len(value.lstrip())
-    new = []
-    for i, part in enumerate(parts):
+    new, in_brackets = [value[:lead]], False
+    for part in _BETWEEN.split(value.strip()):
         surrogate: str | None = part
-        if i % 2 == 0 and any(map(str.isalnum, part)):
-            in_brackets = i > 0 and "(" in parts[i - 1]
-            surrogate = _make_part(part, secret, lang, forbidden, is_area or in_brackets)
+        if any(map(str.isalnum, part)):
+            surrogate = _make_part(part, context, is_area or in_brackets)
         if surrogate is None:
             return None
+        in_brackets = "(" in part
         new.append(surrogate)
-    text = value[:lead] + "".join(new)
+    text = "".join(new)
     return text if fold_alnum(text) != fold_alnum(value) else None
 
 
-def _make_part(
-    part: str, secret: Secret, lang: str, forbidden: Collection[str], is_area: bool
-) -> str | None:
+def _make_part(part: str, context: SurrogateContext, is_area: bool) -> str | None:
     if any(map(str.isdigit, part)):
-        return make_postcode(part, secret, lang, forbidden)
+        return make_postcode(part, context)
+    secret, lang = context.secret, context.lang
     places, folded = load_gazetteer(lang), fold_alnum(part)
     if folded in places.towns and not (is_area and folded in places.areas):
         area = area_cycle(secret, lang)[places.towns[folded]]
@@ -153,25 +146,21 @@ def _make_part(
     elif folded in map(fold_alnum, places.regions):
         pools = [places.regions]
     elif folded in _folded_countries(lang):
-        return make_country(part, secret, lang, forbidden)
+        return make_country(part, context)
     else:
         pools = [places.area_towns[""]]
-    for pool in pools:
-        town = choose(pool, secret, "place", part, forbidden)
-        if town is not None:
-            return match_case(part, town)
-    return None
+    chosen = (context.choose(pool, "place", part) for pool in pools)
+    town = next((town for town in chosen if town is not None), None)
+    return None if town is None else match_case(part, town)
 
 
-def make_postcode(
-    value: str, secret: Secret, lang: str, forbidden: Collection[str] = ()
-) -> str | None:
-    """Make another postcode: of the province or state that the original's became; of the same shape
-    where it is of another country.
+def make_postcode(value: str, context: SurrogateContext) -> str | None:
+    """Make another postcode, of the province or state that replaces the original's.
 
+    A postcode of another country becomes one of the same shape.
     RETURNS (str | None): None if there is no digit.
     """
-    value = compose(value)
+    value, lang = compose(value), context.lang
     found = (_ZIP if lang == "en" else _SPANISH_CODE).search(value)
     area = None if found is None else _area_of(found.group()[:5], lang)
     if found is None or area is None:
@@ -179,21 +168,19 @@ def make_postcode(
             return None
         if _ALIEN_CODE.fullmatch(value) and not value.isdigit():
             shape = [DIGITS if char.isdigit() else "ABDEGHLMNRSTW" for char in fold_alnum(value)]
-            drawn = draw(shape, secret, "postcode", fold_alnum(value))
-            new = next(other for other in drawn if other.lower() != fold_alnum(value))
-            return fill(value, new)
-        return make_identifier(value, "postcode", secret, forbidden)
+            return fill(value, context.draw_other(shape, "postcode", fold_alnum(value)))
+        return make_identifier(value, context, "postcode")
     code = found.group()
     digits = code.replace("-", "")
-    target = area_cycle(secret, lang)[area]
-    for tail in draw([DIGITS] * (len(digits) - 1) + [NON_ZERO], secret, "postcode", digits):
+    target = area_cycle(context.secret, lang)[area]
+    for tail in context.draw([DIGITS] * (len(digits) - 1) + [NON_ZERO], "postcode", digits):
         if lang == "en":
             low, high = load_gazetteer(lang).zips[target]
             new = f"{low + int(tail[:5]) % (high - low + 1):05d}{tail[5:]}"
         else:
             # The first hundreds of a province are its capital, the others its towns.
             new = f"{target}{'0' if digits[2] == '0' else tail[2]}{tail[3:]}"
-        if new != digits and new not in forbidden:
+        if new != digits and new not in context.forbidden:
             written = new if len(new) == len(code) else f"{new[:5]}-{new[5:]}"
             return value[: found.start()] + written + value[found.end() :]
     return None
@@ -219,22 +206,20 @@ def _folded_countries(lang: str) -> frozenset[str]:
     return frozenset(map(fold_alnum, _countries(lang)))
 
 
-def make_country(
-    value: str, secret: Secret, lang: str, forbidden: Collection[str] = ()
-) -> str | None:
-    """RETURNS (str | None): Another country; a code of two or three capitals becomes a code. None
-    if there is no letter."""
+def make_country(value: str, context: SurrogateContext) -> str | None:
+    """Make another country; a code of two or three capitals becomes a code.
+
+    RETURNS (str | None): None if there is no letter.
+    """
     letters = "".join(filter(str.isalpha, value))
     if not letters:
         return None
     if value.isupper() and letters == value and len(letters) in (2, 3):
         provider = _provider("address", "es")
-        codes = (
-            provider.alpha_2_country_codes if len(letters) == 2 else provider.alpha_3_country_codes
-        )
-        return choose(tuple(sorted(codes)), secret, "country", value, forbidden)
-    country = choose(_countries(lang), secret, "country", value, forbidden)
-    # "EE.UU." is no name in capitals.
+        codes = {2: provider.alpha_2_country_codes, 3: provider.alpha_3_country_codes}
+        return context.choose(sorted(codes[len(letters)]), "country", value)
+    country = context.choose(_countries(context.lang), "country", value)
+    # "EE.UU." is an abbreviation, not a name in capitals.
     return country if country is None or "." in value else match_case(value, country)
 
 
@@ -244,11 +229,12 @@ def _jobs(lang: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if not re.search(r"[,(/]", name)))
 
 
-def make_profession(
-    value: str, secret: Secret, lang: str, forbidden: Collection[str] = ()
-) -> str | None:
-    """RETURNS (str | None): Another profession, in the same case; None if there is no letter."""
+def make_profession(value: str, context: SurrogateContext) -> str | None:
+    """Make another profession, in the same case.
+
+    RETURNS (str | None): None if there is no letter.
+    """
     if not any(map(str.isalpha, value)):
         return None
-    job = choose(_jobs(lang), secret, "profession", value, forbidden)
+    job = context.choose(_jobs(context.lang), "profession", value)
     return None if job is None else match_case(value, job)

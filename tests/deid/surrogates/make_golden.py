@@ -13,6 +13,7 @@ from pathlib import Path
 from spacy_bioclin.deid.labels import load_types
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.surrogates.by_label import make_surrogate
+from spacy_bioclin.deid.surrogates.context import SurrogateContext
 
 GOLDEN = Path(__file__).with_name("golden.json")
 KEY = b"0123456789abcdef"
@@ -46,7 +47,7 @@ def make_golden() -> dict[str, dict[str, str]]:
     for phi_type in load_types():
         made = {
             f"{lang}{' forbidden' if words else ''}": [
-                make_surrogate(value, phi_type, Secret(KEY, "p-1"), lang=lang, forbidden=words)
+                make_surrogate(value, phi_type, SurrogateContext(Secret(KEY, "p-1"), lang, words))
                 for value in VALUES
             ]
             for lang in LANGS
@@ -63,7 +64,10 @@ def make_shown() -> dict[str, list[str | None]]:
     """Make a few surrogates that the file shows as they are."""
     chosen = ("patient_name", "street", "hospital", "city", "phone", "email", "record_id", "date")
     return {
-        value: [make_surrogate(value, name, Secret(KEY, "p-1"), lang="es") for name in chosen]
+        value: [
+            make_surrogate(value, name, SurrogateContext(Secret(KEY, "p-1"), "es"))
+            for name in chosen
+        ]
         for value in VALUES
     }
 

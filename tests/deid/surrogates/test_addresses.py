@@ -7,12 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_bioclin.deid.secret import Secret
-from spacy_bioclin.deid.surrogates.addresses import make_institution, make_street
+from spacy_bioclin.deid.surrogates.addresses import make_address
+from spacy_bioclin.deid.surrogates.context import SurrogateContext
 from spacy_bioclin.deid.surrogates.places import load_gazetteer, load_places, make_place
 from spacy_bioclin.text import fold_alnum
 
 KEY = b"0123456789abcdef"
 SECRETS = st.builds(Secret, st.just(KEY), st.text(max_size=5))
+
+
+def es(secret: Secret) -> SurrogateContext:
+    return SurrogateContext(secret, "es")
+
+
 PATIENTS = [Secret(KEY, patient) for patient in "abcdef"]
 NAME = r"[\w ]+"
 
@@ -33,7 +40,7 @@ NAME = r"[\w ]+"
 )
 def test_streets_keep_their_shape(lang: str, value: str, shape: str) -> None:
     for secret in PATIENTS:
-        surrogate = make_street(value, secret, lang)
+        surrogate = make_address(value, SurrogateContext(secret, lang), kind="street")
         assert surrogate is not None and re.fullmatch(shape, surrogate), surrogate
         old = {word.lower() for word in re.findall(r"\w{5,}", value)} - {"street", "calle", "suite"}
         assert not old & {word.lower() for word in re.findall(r"\w+", surrogate)}
@@ -41,8 +48,8 @@ def test_streets_keep_their_shape(lang: str, value: str, shape: str) -> None:
 
 def test_one_street_in_two_forms() -> None:
     for secret in PATIENTS:
-        one = make_street("C/ Ramón y Cajal, 3", secret, "es") or ""
-        two = make_street("CALLE RAMON Y CAJAL 3", secret, "es") or ""
+        one = make_address("C/ Ramón y Cajal, 3", es(secret), kind="street") or ""
+        two = make_address("CALLE RAMON Y CAJAL 3", es(secret), kind="street") or ""
         assert fold_alnum(one.removeprefix("C/ ")) == fold_alnum(two.removeprefix("CALLE "))
 
 
@@ -69,7 +76,7 @@ def test_institutions_keep_generic_words(lang: str, kind: str, value: str, shape
     pattern = re.escape(shape).replace(r"\{\}", rf"({NAME})")
     old = re.fullmatch(pattern, value)
     for secret in PATIENTS:
-        surrogate = make_institution(value, kind, secret, lang)
+        surrogate = make_address(value, SurrogateContext(secret, lang), kind=kind)
         assert surrogate is not None and surrogate.isupper() == value.isupper()
         new = re.fullmatch(pattern, surrogate)
         assert new is not None, surrogate
@@ -79,20 +86,20 @@ def test_institutions_keep_generic_words(lang: str, kind: str, value: str, shape
 
 def test_a_town_in_a_name_is_the_patients_other_town() -> None:
     for secret in PATIENTS:
-        town = make_place("Albacete", secret, "es")
+        town = make_place("Albacete", es(secret))
         for value in ("Hospital Universitario de Albacete", "Universidad de ALBACETE"):
-            surrogate = make_institution(value, "hospital", secret, "es") or ""
+            surrogate = make_address(value, es(secret), kind="hospital") or ""
             assert fold_alnum(surrogate).endswith(fold_alnum(town or "?"))
 
 
 def test_a_noun_alone_has_no_surrogate() -> None:
-    assert make_institution("Hospital", "hospital", PATIENTS[0], "es") is None
+    assert make_address("Hospital", es(PATIENTS[0]), kind="hospital") is None
 
 
 def test_acronyms_stay_acronyms() -> None:
     for secret in PATIENTS:
         for value in ("HUVN", "INTCF"):
-            surrogate = make_institution(value, "organization", secret, "es") or ""
+            surrogate = make_address(value, es(secret), kind="organization") or ""
             assert re.fullmatch(f"[A-Z]{{{len(value)}}}", surrogate) and surrogate != value
 
 
@@ -100,8 +107,8 @@ def test_acronyms_stay_acronyms() -> None:
 @given(SECRETS, st.text(min_size=1, max_size=30), st.sampled_from(["es", "en"]))
 def test_any_text_becomes_another_or_nothing(secret: Secret, value: str, lang: str) -> None:
     for make in (
-        lambda: make_street(value, secret, lang),
-        lambda: make_institution(value, "hospital", secret, lang),
+        lambda: make_address(value, SurrogateContext(secret, lang), kind="street"),
+        lambda: make_address(value, SurrogateContext(secret, lang), kind="hospital"),
     ):
         surrogate = make()
         assert surrogate == make()
@@ -115,7 +122,9 @@ def test_forbidden_words_do_not_come_out(secret: Secret, data: st.DataObject) ->
     forbidden = {
         fold_alnum(name.split()[-1]) for name in data.draw(st.sets(st.sampled_from(names)))
     }
-    surrogate = make_institution("Hospital La Paz", "hospital", secret, "es", forbidden)
+    surrogate = make_address(
+        "Hospital La Paz", SurrogateContext(secret, "es", forbidden), kind="hospital"
+    )
     if len(forbidden) < len(names) / 2:
         assert surrogate is not None
         assert not {fold_alnum(word) for word in surrogate.split()} & forbidden

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spacy_bioclin.deid.labels import load_types
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.surrogates.by_label import MAKERS, WITHOUT_SURROGATE, make_surrogate
-from spacy_bioclin.deid.surrogates.dates import DateShift
+from spacy_bioclin.deid.surrogates.context import DateShift, SurrogateContext
 from spacy_bioclin.text import fold_alnum
 
 KEY = b"0123456789abcdef"
@@ -62,7 +62,7 @@ def test_every_type_has_a_surrogate_or_none_on_purpose() -> None:
     assert set(MAKERS) | set(WITHOUT_SURROGATE) | {"date"} == set(load_types())
     assert set(EXAMPLES) == set(MAKERS) | {"date"}
     for phi_type in WITHOUT_SURROGATE:
-        assert make_surrogate("madre", phi_type, Secret(KEY, "1"), lang="es") is None
+        assert make_surrogate("madre", phi_type, SurrogateContext(Secret(KEY, "1"), "es")) is None
 
 
 @settings(max_examples=150, deadline=None)
@@ -72,14 +72,14 @@ def test_deterministic_other_and_not_forbidden(
 ) -> None:
     phi_type, value = pair
     shift = DateShift(400) if phi_type == "date" else None
-    first = make_surrogate(value, phi_type, secret, lang=lang, dates=shift)
+    first = make_surrogate(value, phi_type, SurrogateContext(secret, lang, dates=shift))
     assert first is not None and fold_alnum(first) != fold_alnum(value)
-    assert first == make_surrogate(value, phi_type, secret, lang=lang, dates=shift)
+    assert first == make_surrogate(value, phi_type, SurrogateContext(secret, lang, dates=shift))
     if phi_type == "date":
         return
     kept = words_of(value) | {"example"}
     forbidden = {word for word in words_of(first) - kept if len(word) >= 4}
-    second = make_surrogate(value, phi_type, secret, lang=lang, forbidden=forbidden)
+    second = make_surrogate(value, phi_type, SurrogateContext(secret, lang, forbidden))
     # Initials and addresses in networks have no choice.
     assert second is not None or value == "JGL" or phi_type == "ip_address"
     assert not words_of(second or "") & {word for word in forbidden if word.isalpha()}
@@ -95,26 +95,27 @@ def test_accents_and_case_do_not_count(pair: tuple[str, str], secret: Secret) ->
     decomposed = unicodedata.normalize("NFD", value)
     bare = "".join(char for char in decomposed if not unicodedata.combining(char))
     for form in (value, decomposed, bare):
-        surrogate = make_surrogate(form, phi_type, secret, lang="es", dates=shift)
+        surrogate = make_surrogate(form, phi_type, SurrogateContext(secret, "es", dates=shift))
         surrogates.add(fold_alnum(surrogate or ""))
     assert len(surrogates) == 1
     # A short word in capitals alone is an acronym.
     if value not in ("Roche", "JGL"):
-        upper = make_surrogate(value.upper(), phi_type, secret, lang="es", dates=shift)
+        upper = make_surrogate(value.upper(), phi_type, SurrogateContext(secret, "es", dates=shift))
         assert {fold_alnum(upper or "")} == surrogates
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=25), st.sampled_from(sorted(load_types())), SECRETS)
 def test_any_text_of_any_type(value: str, phi_type: str, secret: Secret) -> None:
-    surrogate = make_surrogate(value, phi_type, secret, lang="es")
+    surrogate = make_surrogate(value, phi_type, SurrogateContext(secret, "es"))
     assert surrogate is None or fold_alnum(surrogate) != fold_alnum(value)
 
 
 @pytest.mark.parametrize(("phi_type", "value"), PAIRS)
 def test_patients_differ(phi_type: str, value: str) -> None:
     surrogates = {
-        make_surrogate(value, phi_type, Secret(KEY, str(i)), lang="es") for i in range(20)
+        make_surrogate(value, phi_type, SurrogateContext(Secret(KEY, str(i)), "es"))
+        for i in range(20)
     }
     assert len(surrogates) >= 3
 
@@ -124,8 +125,10 @@ def test_another_process_gives_the_same() -> None:
     code = (
         "from spacy_bioclin.deid.secret import Secret\n"
         "from spacy_bioclin.deid.surrogates.by_label import make_surrogate\n"
+        "from spacy_bioclin.deid.surrogates.context import SurrogateContext\n"
         f"for phi_type, value in {PAIRS!r}:\n"
-        f"    print(make_surrogate(value, phi_type, Secret({KEY!r}, '1'), lang='es'))\n"
+        f"    context = SurrogateContext(Secret({KEY!r}, '1'), 'es')\n"
+        "    print(make_surrogate(value, phi_type, context))\n"
     )
     outputs = {
         subprocess.run(
@@ -137,5 +140,5 @@ def test_another_process_gives_the_same() -> None:
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
-    here = [make_surrogate(v, t, Secret(KEY, "1"), lang="es") for t, v in PAIRS]
+    here = [make_surrogate(v, t, SurrogateContext(Secret(KEY, "1"), "es")) for t, v in PAIRS]
     assert outputs.pop().decode("utf-8").splitlines() == here

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_bioclin.dates import MONTHS, ROMANS, SHORT_MONTHS
 from spacy_bioclin.deid.secret import Secret
+from spacy_bioclin.deid.surrogates.context import DateShift, SurrogateContext
 from spacy_bioclin.deid.surrogates.dates import (
-    DateShift,
     parse_date,
     shift_dates,
     shift_days,
-    written_forms,
 )
 
 KEY = b"0123456789abcdef"
@@ -73,12 +73,46 @@ FORMS = {
 }
 
 
+def written_forms(day: date, lang: str) -> list[str]:
+    """Write a date in the forms that notes have it in.
+
+    lang (str): "en" puts the month first in figures; else the day.
+    RETURNS (list[str]): About thirty forms, without doubles, the longest first.
+    """
+    language = "en" if lang == "en" else "es"
+    name, short = MONTHS[language][day.month - 1], SHORT_MONTHS[language][day.month - 1]
+    year, yy = f"{day.year:04d}", f"{day.year % 100:02d}"
+    padded, bare = (f"{day.day:02d}", f"{day.month:02d}"), (str(day.day), str(day.month))
+    forms = [f"{year}-{padded[1]}-{padded[0]}", f"{year}/{padded[1]}/{padded[0]}"]
+    forms.append(year + padded[1] + padded[0])
+    for d, m in (padded, bare):
+        first, second = (m, d) if language == "en" else (d, m)
+        forms += [f"{first}{s}{second}{s}{y}" for s in "/-." for y in (year, yy)]
+        forms += [f"{d}-{short}-{year}", f"{d}-{short}-{yy}", f"{d} {short} {year}"]
+        forms += [f"{d}-{ROMANS[day.month - 1]}-{year}", f"{d}/{ROMANS[day.month - 1]}/{year}"]
+        if language == "en":
+            forms += [f"{d} {name} {year}", f"{name} {d}, {year}", f"{short} {d}, {year}"]
+            suffix = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}.get(
+                day.day, "th"
+            )
+            forms += [f"{name} {d}{suffix}, {year}", f"{d}{suffix} of {name} {year}"]
+        else:
+            forms += [f"{d} de {name} de {year}", f"{d} de {name} del {year}", f"{d} {name} {year}"]
+            forms += [f"{d}-{name}-{year}"]
+    return sorted(dict.fromkeys(forms), key=len, reverse=True)
+
+
+def shift(text: str, days: int, lang: str) -> str | None:
+    context = SurrogateContext(Secret(KEY, "1"), lang, dates=DateShift(days))
+    return shift_dates(text, context)
+
+
 @pytest.mark.parametrize(
     ("lang", "text", "moved"),
     [(la, *pair) for la, forms in FORMS.items() for pair in forms.items()],
 )
 def test_written_form_is_kept(lang: str, text: str, moved: str) -> None:
-    assert shift_dates(text, DateShift(400), lang) == moved
+    assert shift(text, 400, lang) == moved
 
 
 @pytest.mark.parametrize(
@@ -98,13 +132,13 @@ def test_written_form_is_kept(lang: str, text: str, moved: str) -> None:
     ],
 )
 def test_what_is_no_date_has_no_surrogate(text: str) -> None:
-    assert shift_dates(text, DateShift(400), "es") is None
+    assert shift(text, 400, "es") is None
     assert parse_date(text, "es") is None
 
 
 def test_weekday_alone_stays_with_whole_weeks_and_so_has_no_surrogate() -> None:
-    assert shift_dates("lunes", DateShift(400), "es") == "martes"
-    assert shift_dates("lunes", DateShift(399), "es") is None
+    assert shift("lunes", 400, "es") == "martes"
+    assert shift("lunes", 399, "es") is None
 
 
 @settings(max_examples=40, deadline=None)
@@ -115,7 +149,7 @@ def test_intervals_are_kept_in_every_written_form(
     for one, two in zip(written_forms(first, lang), written_forms(second, lang), strict=False):
         moved = []
         for text in (one, two):
-            shifted = shift_dates(text, DateShift(offset), lang)
+            shifted = shift(text, offset, lang)
             assert shifted is not None and shifted != text
             read = parse_date(shifted, lang)
             assert read is not None and None not in (read.year, read.month, read.day)
@@ -148,7 +182,7 @@ def test_partial_dates_move_too(day: date, offset: int, lang: str) -> None:
     months = {"es": "enero febrero marzo abril mayo junio julio", "en": "January March May July"}
     name = months[lang].split()[day.month % 4]
     for text in (str(day.year), f"{name} {day.year}", name, f"{day.day % 28 + 1} {name}"):
-        moved = shift_dates(text, DateShift(offset), lang)
+        moved = shift(text, offset, lang)
         assert moved is not None and moved != text
         assert [part.isdigit() for part in moved.split()] == [p.isdigit() for p in text.split()]
 
@@ -178,7 +212,7 @@ def test_weekdays_stay_where_they_are_wanted(day: date, patient: str) -> None:
         f"{names[day.weekday()]} {day:%d/%m/%Y}",
         f"{day:%d/%m/%Y} ({names[day.weekday()]})",
     ):
-        moved = shift_dates(text, DateShift(offset), "es") or ""
+        moved = shift(text, offset, "es") or ""
         assert f"{day + timedelta(offset):%d/%m/%Y}" in moved
         assert names[(day + timedelta(offset)).weekday()] == names[day.weekday()]
         assert names[day.weekday()] in moved

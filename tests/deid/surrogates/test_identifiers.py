@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 
 from spacy_bioclin.deid.detect.checks import passed_checks
 from spacy_bioclin.deid.secret import Secret
+from spacy_bioclin.deid.surrogates.context import SurrogateContext
 from spacy_bioclin.deid.surrogates.identifiers import make_identifier, make_phone
 from spacy_bioclin.text import fold_alnum
 
 KEY = b"0123456789abcdef"
 SECRETS = st.builds(Secret, st.just(KEY), st.text(max_size=5))
+
+
+def es(secret: Secret) -> SurrogateContext:
+    return SurrogateContext(secret, "es")
+
+
 # Examples that pass a check, from the documentation of python-stdnum and of the issuers.
 VALID = {
     "es_dni": "54362315-K",
@@ -44,7 +51,7 @@ def shape_of(text: str) -> str:
 def test_a_valid_number_becomes_another_valid_one(check: str, value: str) -> None:
     assert check in passed_checks(value)
     for patient in range(5):
-        surrogate = make_identifier(value, "id", Secret(KEY, str(patient)))
+        surrogate = make_identifier(value, es(Secret(KEY, str(patient))), "id")
         assert surrogate is not None and fold_alnum(surrogate) != fold_alnum(value)
         assert passed_checks(surrogate) == passed_checks(value)
         assert shape_of(surrogate) == shape_of(value)
@@ -56,8 +63,8 @@ def test_a_valid_number_becomes_another_valid_one(check: str, value: str) -> Non
 )
 def test_shape_and_checks_are_kept(value: str, secret: Secret) -> None:
     value = re.sub(r"\d", lambda digit: str(int(digit.group())), value)
-    surrogate = make_identifier(value, "id", secret)
-    assert surrogate == make_identifier(value, "id", secret)
+    surrogate = make_identifier(value, es(secret), "id")
+    assert surrogate == make_identifier(value, es(secret), "id")
     assert surrogate is not None and shape_of(surrogate) == shape_of(value)
     assert fold_alnum(surrogate) != fold_alnum(value)
     assert passed_checks(surrogate) == passed_checks(value)
@@ -67,9 +74,9 @@ def test_shape_and_checks_are_kept(value: str, secret: Secret) -> None:
 @given(st.integers(10**5, 10**9), SECRETS, st.sampled_from([".", " ", "-", "/", ""]))
 def test_separators_case_and_label_do_not_count(number: int, secret: Secret, sep: str) -> None:
     digits = str(number)
-    plain = make_identifier(f"{digits}K", "id", secret)
+    plain = make_identifier(f"{digits}K", es(secret), "id")
     assert plain is not None
-    apart = make_identifier(f"NHC: {digits[:3]}{sep}{digits[3:]}{sep}k", "id", secret)
+    apart = make_identifier(f"NHC: {digits[:3]}{sep}{digits[3:]}{sep}k", es(secret), "id")
     assert apart is not None and apart.startswith("NHC: ")
     assert fold_alnum(apart.removeprefix("NHC: ")) == fold_alnum(plain)
 
@@ -77,33 +84,38 @@ def test_separators_case_and_label_do_not_count(number: int, secret: Secret, sep
 @settings(max_examples=40, deadline=None)
 @given(st.integers(10**5, 10**9), SECRETS)
 def test_a_forbidden_number_does_not_come_out(number: int, secret: Secret) -> None:
-    first = make_identifier(str(number), "id", secret)
+    first = make_identifier(str(number), es(secret), "id")
     assert first is not None
-    second = make_identifier(str(number), "id", secret, {fold_alnum(first)})
+    second = make_identifier(str(number), SurrogateContext(secret, "es", {fold_alnum(first)}), "id")
     assert second not in (None, first, str(number))
 
 
 def test_spanish_shapes_stay_plausible() -> None:
     for patient in map(str, range(30)):
         secret = Secret(KEY, patient)
-        nass = make_identifier("28 12345678 40", "id", secret) or ""
+        nass = make_identifier("28 12345678 40", es(secret), "id") or ""
         assert 1 <= int(nass[:2]) <= 53
-        licence = make_identifier("28 28 57941", "id", secret) or ""
+        licence = make_identifier("28 28 57941", es(secret), "id") or ""
         assert licence[:2] == licence[3:5] and 1 <= int(licence[:2]) <= 53
-        assert re.fullmatch(r"[XYZ]\d{7}[A-Z]", make_identifier("X1234567B", "id", secret) or "")
-        plate = make_identifier("1234 bcd", "id", secret) or ""
+        assert re.fullmatch(
+            r"[XYZ]\d{7}[A-Z]",
+            make_identifier("X1234567B", es(secret), "id") or "",
+        )
+        plate = make_identifier("1234 bcd", es(secret), "id") or ""
         assert re.fullmatch(r"[1-9]\d{3} [^aeiouq0-9]{3}", plate)
-        assert (make_identifier("ES7712341234161234567890", "id", secret) or "").startswith("ES")
+        assert (make_identifier("ES7712341234161234567890", es(secret), "id") or "").startswith(
+            "ES"
+        )
         assert re.fullmatch(
             r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}",
-            make_identifier("00:1b:44:11:3a:b7", "id", secret) or "",
+            make_identifier("00:1b:44:11:3a:b7", es(secret), "id") or "",
         )
-        assert (make_identifier("078165", "id", secret) or "").startswith("0")
+        assert (make_identifier("078165", es(secret), "id") or "").startswith("0")
 
 
 @pytest.mark.parametrize("value", ["", "-", "Residente de 5° año", "negra", "K", "n.º "])
 def test_text_has_no_surrogate(value: str) -> None:
-    assert make_identifier(value, "id", Secret(KEY, "1")) is None
+    assert make_identifier(value, es(Secret(KEY, "1")), "id") is None
 
 
 PHONES = [
@@ -124,7 +136,7 @@ PHONES = [
 def test_phones_keep_form_and_kind(lang: str, value: str, shape: str) -> None:
     region = "US" if lang == "en" else "ES"
     for patient in map(str, range(10)):
-        surrogate = make_phone(value, Secret(KEY, patient), lang)
+        surrogate = make_phone(value, SurrogateContext(Secret(KEY, patient), lang))
         assert surrogate is not None and re.fullmatch(shape, surrogate), surrogate
         assert fold_alnum(surrogate) != fold_alnum(value)
         old, new = (phonenumbers.parse(text, region) for text in (value, surrogate))
@@ -136,13 +148,13 @@ def test_phones_keep_form_and_kind(lang: str, value: str, shape: str) -> None:
 @given(st.integers(600_000_000, 699_999_999), SECRETS)
 def test_a_phone_has_one_surrogate_in_all_its_forms(number: int, secret: Secret) -> None:
     digits = str(number)
-    plain = make_phone(digits, secret, "es")
+    plain = make_phone(digits, es(secret))
     assert plain is not None and plain != digits
     for form in (f"+34 {digits}", f"0034{digits}", f"{digits[:3]} {digits[3:6]} {digits[6:]}"):
-        surrogate = make_phone(form, secret, "es") or ""
+        surrogate = make_phone(form, es(secret)) or ""
         assert fold_alnum(surrogate).endswith(plain)
-        assert make_phone(form, secret, "es", {plain}) != surrogate
+        assert make_phone(form, SurrogateContext(secret, "es", {plain})) != surrogate
 
 
 def test_no_digit_no_phone() -> None:
-    assert make_phone("no consta", Secret(KEY, "1"), "es") is None
+    assert make_phone("no consta", es(Secret(KEY, "1"))) is None

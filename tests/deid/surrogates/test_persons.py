@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_bioclin.deid.secret import Secret
+from spacy_bioclin.deid.surrogates.context import SurrogateContext
 from spacy_bioclin.deid.surrogates.name_lists import FEMALE, MALE, SURNAME, load_names
 from spacy_bioclin.deid.surrogates.persons import letter_cycle, make_name
 from spacy_bioclin.text import fold_alnum
@@ -31,7 +32,7 @@ def names_of(lang: str, *kinds: str) -> list[str]:
 
 
 def make(value: str, secret: Secret, lang: str = "es") -> str:
-    surrogate = make_name(value, secret, lang)
+    surrogate = make_name(value, SurrogateContext(secret, lang))
     assert surrogate is not None
     return surrogate
 
@@ -82,7 +83,7 @@ def test_never_the_original_and_never_what_is_forbidden(
     value = " ".join(names)
     first = make(value, secret, lang)
     forbidden = {fold_alnum(word) for word in [*names, data.draw(st.sampled_from(first.split()))]}
-    other = make_name(value, secret, lang, forbidden)
+    other = make_name(value, SurrogateContext(secret, lang, frozenset(forbidden)))
     assert other is not None and len(other.split()) == 3
     assert not forbidden & {fold_alnum(word) for word in WORD.findall(other)}
     for old, new in zip(names, first.split(), strict=True):
@@ -110,8 +111,8 @@ def test_letters_make_one_cycle(secret: Secret, lang: str) -> None:
 @settings(deadline=None)
 @given(st.text(max_size=30), SECRETS, LANGS)
 def test_any_text_keeps_what_is_no_word(value: str, secret: Secret, lang: str) -> None:
-    surrogate = make_name(value, secret, lang)
-    assert surrogate == make_name(value, secret, lang)
+    surrogate = make_name(value, SurrogateContext(secret, lang))
+    assert surrogate == make_name(value, SurrogateContext(secret, lang))
     assert surrogate is None or fold_alnum(surrogate) != fold_alnum(value)
 
 
@@ -174,7 +175,7 @@ def test_a_compound_first_name_has_the_gender_of_its_first_word() -> None:
 
 @pytest.mark.parametrize("value", ["", "Dr.", "de la", " - "])
 def test_nothing_to_replace(value: str) -> None:
-    assert make_name(value, Secret(KEY, "1"), "es") is None
+    assert make_name(value, SurrogateContext(Secret(KEY, "1"), "es")) is None
 
 
 def test_patients_and_keys_differ() -> None:

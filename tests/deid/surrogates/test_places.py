@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_bioclin.deid.secret import Secret
+from spacy_bioclin.deid.surrogates.context import SurrogateContext
 from spacy_bioclin.deid.surrogates.places import (
     area_cycle,
     load_gazetteer,
@@ -18,6 +19,12 @@ from spacy_bioclin.text import fold_alnum
 
 KEY = b"0123456789abcdef"
 SECRETS = st.builds(Secret, st.just(KEY), st.text(max_size=5))
+
+
+def es(secret: Secret) -> SurrogateContext:
+    return SurrogateContext(secret, "es")
+
+
 SPAIN, STATES = load_gazetteer("es"), load_gazetteer("en")
 
 
@@ -48,13 +55,13 @@ def test_province_of_a_postcode(code: str, province: str | None) -> None:
 def test_town_province_and_postcode_agree(secret: Secret, area: str, data: st.DataObject) -> None:
     town = data.draw(st.sampled_from(SPAIN.area_towns[area]))
     code = f"{area}{data.draw(st.integers(1, 999)):03d}"
-    new_code = make_postcode(code, secret, "es") or ""
+    new_code = make_postcode(code, es(secret)) or ""
     assert new_code != code and new_code[:2] == area_cycle(secret, "es")[area] != area
-    new_town = make_place(town, secret, "es") or ""
+    new_town = make_place(town, es(secret)) or ""
     assert SPAIN.towns[fold_alnum(new_town)] == new_code[:2]
-    assert make_place(SPAIN.area_names[area], secret, "es", (), True) == province_of(new_code)
-    assert make_place(f"{code} {town}", secret, "es") == f"{new_code} {new_town}"
-    assert make_place(town.upper(), secret, "es") == new_town.upper()
+    assert make_place(SPAIN.area_names[area], es(secret), is_area=True) == province_of(new_code)
+    assert make_place(f"{code} {town}", es(secret)) == f"{new_code} {new_town}"
+    assert make_place(town.upper(), es(secret)) == new_town.upper()
 
 
 @settings(max_examples=60, deadline=None)
@@ -62,14 +69,14 @@ def test_town_province_and_postcode_agree(secret: Secret, area: str, data: st.Da
 def test_states_and_zip_codes_agree(secret: Secret, state: str, number: int) -> None:
     low, high = STATES.zips[state]
     code = f"{low + number % (high - low + 1):05d}"
-    new_state = make_place(state, secret, "en") or ""
+    new_state = make_place(state, SurrogateContext(secret, "en")) or ""
     low, high = STATES.zips[new_state]
     assert new_state != state
-    new_code = make_postcode(code, secret, "en") or ""
+    new_code = make_postcode(code, SurrogateContext(secret, "en")) or ""
     assert new_code != code and low <= int(new_code) <= high
-    long = make_postcode(f"{code}-1234", secret, "en") or ""
+    long = make_postcode(f"{code}-1234", SurrogateContext(secret, "en")) or ""
     assert low <= int(long[:5]) <= high and long[5] == "-" and len(long) == 10
-    name = make_place(STATES.area_names[state], secret, "en")
+    name = make_place(STATES.area_names[state], SurrogateContext(secret, "en"))
     assert name == STATES.area_names[new_state]
 
 
@@ -77,14 +84,14 @@ def test_states_and_zip_codes_agree(secret: Secret, state: str, number: int) -> 
 @given(SECRETS, st.text(min_size=1, max_size=20))
 def test_any_text_becomes_another_place_or_nothing(secret: Secret, value: str) -> None:
     for make in (make_place, make_country, make_profession, make_postcode):
-        surrogate = make(value, secret, "es")
-        assert surrogate == make(value, secret, "es")
+        surrogate = make(value, es(secret))
+        assert surrogate == make(value, es(secret))
         assert surrogate is None or fold_alnum(surrogate) != fold_alnum(value)
 
 
 def test_several_places_in_one_value() -> None:
     for patient in "abcdef":
-        value = make_place("Getafe (Madrid), España", Secret(KEY, patient), "es") or ""
+        value = make_place("Getafe (Madrid), España", es(Secret(KEY, patient))) or ""
         town, rest = value.split(" (")
         province, country = rest.split("), ")
         assert SPAIN.towns[fold_alnum(town)] == SPAIN.areas[fold_alnum(province)] != "28"
@@ -93,28 +100,30 @@ def test_several_places_in_one_value() -> None:
 
 def test_unknown_regions_and_foreign_codes() -> None:
     secret = Secret(KEY, "1")
-    assert fold_alnum(make_place("Villaconejos de Abajo", secret, "es") or "") in SPAIN.towns
-    assert make_place("Cataluña", secret, "es") in SPAIN.regions
-    assert make_place("Boston", secret, "en") in STATES.area_towns[""]
-    foreign = make_postcode("SW1A 1AA", secret, "en") or ""
+    assert fold_alnum(make_place("Villaconejos de Abajo", es(secret)) or "") in SPAIN.towns
+    assert make_place("Cataluña", es(secret)) in SPAIN.regions
+    assert make_place("Boston", SurrogateContext(secret, "en")) in STATES.area_towns[""]
+    foreign = make_postcode("SW1A 1AA", SurrogateContext(secret, "en")) or ""
     assert [char.isdigit() for char in foreign] == [char.isdigit() for char in "SW1A 1AA"]
     assert foreign != "SW1A 1AA" and foreign.isupper()
-    assert make_postcode("Madrid", secret, "es") is None
+    assert make_postcode("Madrid", es(secret)) is None
 
 
 def test_a_forbidden_place_does_not_come_out() -> None:
     secret = Secret(KEY, "1")
-    first = make_place("Madrid", secret, "es") or ""
-    other = make_place("Madrid", secret, "es", {fold_alnum(word) for word in first.split()})
+    first = make_place("Madrid", es(secret)) or ""
+    other = make_place(
+        "Madrid", SurrogateContext(secret, "es", {fold_alnum(word) for word in first.split()})
+    )
     assert other not in (None, first)
 
 
 def test_countries_and_professions_keep_their_case() -> None:
     secret = Secret(KEY, "1")
-    country = make_country("España", secret, "es") or ""
-    assert make_country("ESPAÑA", secret, "es") == country.upper()
-    assert len(make_country("USA", secret, "es") or "") == 3
-    assert not (make_country("EE.UU.", secret, "es") or "X").isupper()
-    job = make_profession("carpintero", secret, "es") or ""
-    assert job.islower() and make_profession("CARPINTERO", secret, "es") == job.upper()
-    assert make_profession("", secret, "es") is None
+    country = make_country("España", es(secret)) or ""
+    assert make_country("ESPAÑA", es(secret)) == country.upper()
+    assert len(make_country("USA", es(secret)) or "") == 3
+    assert not (make_country("EE.UU.", es(secret)) or "X").isupper()
+    job = make_profession("carpintero", es(secret)) or ""
+    assert job.islower() and make_profession("CARPINTERO", es(secret)) == job.upper()
+    assert make_profession("", es(secret)) is None
