@@ -1,21 +1,23 @@
 """What before_after.py has a tree's own Python do: describe predictions, measure speeds.
 
 python benchmarks/before_after_worker.py describe PREDICTED
-python benchmarks/before_after_worker.py speeds PIPELINE INPUTS
+python benchmarks/before_after_worker.py serve PIPELINE INPUTS
 """
 
 import hashlib
 import json
 import resource
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import spacy
 import torch
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 WHOSE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
@@ -50,84 +52,104 @@ def processor_seconds() -> float:
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
-def timed(function: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
-    """Call a function so many times.
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    """Call a function.
 
-    RETURNS (tuple): Processor seconds of the fastest call, and what the last one returned.
+    RETURNS (tuple): Its processor seconds, and what it returned.
     """
-    spent = []
-    for _ in range(repeats):
-        began = processor_seconds()
-        result = function()
-        spent.append(processor_seconds() - began)
-    return min(spent), result
+    began = processor_seconds()
+    result = function()
+    return processor_seconds() - began, result
 
 
 def describe(ent: Any) -> list[Any]:
     return [ent.start_char, ent.end_char, ent.label_, ent._.probability]
 
 
-def measure_speeds(model: Path, inputs: Path) -> Result:
-    """Measure the rates of this process's tree, and hash what was annotated."""
+Slice = Callable[[], tuple[float, Any]]
+
+
+def make_slices(model: Path, inputs: Path, kb: Path) -> dict[str, Slice]:
+    """Load what is measured.
+
+    RETURNS (dict): Name of a rate -> a function that does the work once, and returns units (words,
+        names, mentions) per processor second, and what was annotated.
+    """
     torch.set_num_threads(1)
-    tokenizer = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
     notes = (inputs / "bc5cdr/test/notes.txt").read_text("utf-8").split("\n\n")
     texts = [
         " ".join(line.split("|", 2)[2] for line in note.splitlines() if line.count("|") >= 2)
         for note in notes
     ]
     nlp = spacy.load(model)
-    list(nlp.pipe(texts[:8]))
-    spent, docs = timed(lambda: list(nlp.pipe(texts)), 2)
-    rates = {"annotate_words": sum(len(text.split()) for text in texts) / spent}
-    hashes = {"annotate": digest([[describe(e) for e in doc.ents] for doc in docs])}
-
-    notes = [p.read_bytes().decode() for p in sorted((inputs / "meddocan/train").glob("*.txt"))]
+    tokenizer = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
     rules = spacy.blank("es", config=tokenizer)
     rules.add_pipe("bioclin_phi_rules")
-    list(rules.pipe(notes[:20]))
-    bins = [[rules.make_doc(text) for text in notes] for _ in range(3)]
-    spent, docs = timed(lambda: list(rules.pipe(bins.pop())), 3)
-    rates["rules_words"] = sum(len(text.split()) for text in notes) / spent
-    hashes["rules"] = digest([[[s.start, s.end, s.label_] for s in d.spans["phi"]] for d in docs])
+    paths = sorted((inputs / "meddocan/train").glob("*.txt"))
+    spanish = [path.read_bytes().decode("utf-8") for path in paths]
+    table = (inputs / "mesh.tsv").read_text("utf-8").splitlines()[1:]
+    n_names = len(table) + sum(row.count("|") for row in table)
+    mentions = json.loads((inputs / "mentions.json").read_text("utf-8"))
 
+    def annotate() -> tuple[float, Any]:
+        spent, docs = timed(lambda: list(nlp.pipe(texts)))
+        return count_words(texts) / spent, [[describe(e) for e in doc.ents] for doc in docs]
+
+    def find_phi() -> tuple[float, Any]:
+        made = [rules.make_doc(text) for text in spanish]
+        spent, docs = timed(lambda: list(rules.pipe(made)))
+        found = [[[s.start, s.end, s.label_] for s in doc.spans["phi"]] for doc in docs]
+        return count_words(spanish) / spent, found
+
+    def build_kb() -> tuple[float, Any]:
+        shutil.rmtree(kb, ignore_errors=True)
+        build = ("kb", "build", inputs / "mesh.tsv", "-o", kb)
+        spent, _ = timed(lambda: run_bioclin(*build))
+        files = sorted(kb.glob("*.npy"))
+        return n_names / spent, [[p.name, digest(p.read_bytes().hex())] for p in files]
+
+    def link() -> tuple[float, Any]:
+        """A new linker, because one remembers mentions."""
+        linker = spacy.blank("en")
+        linker.add_pipe("bioclin_linker", config={"kb": str(kb)})
+        docs = [make_mention(linker, mention) for mention in mentions]
+        list(linker.pipe(docs[:50]))
+        spent, linked = timed(lambda: list(linker.pipe(docs[50:])))
+        ents = [doc.ents[0] for doc in linked]
+        links = [[ent.kb_id_, [c.kb_id for c in ent._.candidates]] for ent in ents]
+        return len(links) / spent, links
+
+    return {
+        "annotate_words": annotate,
+        "rules_words": find_phi,
+        "kb_names": build_kb,
+        "links_mentions": link,
+    }
+
+
+def count_words(texts: list[str]) -> int:
+    return sum(len(text.split()) for text in texts)
+
+
+def make_mention(nlp: Language, mention: str) -> Doc:
+    doc = nlp.make_doc(mention)
+    doc.set_ents([Span(doc, 0, len(doc), "X")])
+    return doc
+
+
+def serve(model: Path, inputs: Path) -> None:
+    """Answer each line of standard input, the name of a rate, with a line of JSON. The first time
+    that a rate is asked for, it is measured twice, and the first measurement is thrown away."""
+    warm = set()
     with tempfile.TemporaryDirectory() as folder:
-        kb = Path(folder)
-        run_bioclin("kb", "build", inputs / "few.tsv", "-o", kb / "few")
-        table = (inputs / "mesh.tsv").read_text("utf-8")
-        n_names = sum(1 + row.count("|") for row in table.splitlines()[1:])
-        folders = [kb / "mesh", kb / "first"]
-        build = ("kb", "build", inputs / "mesh.tsv", "-o")
-        spent, _ = timed(lambda: run_bioclin(*build, folders.pop()), 2)
-        rates["kb_names"] = n_names / spent
-        files = sorted((kb / "mesh").glob("*.npy"))
-        hashes["kb"] = digest([[p.name, hashlib.sha256(p.read_bytes()).hexdigest()] for p in files])
-        spent, links = timed_links(kb / "mesh", json.loads((inputs / "mentions.json").read_text()))
-        rates["links_mentions"] = len(links) / spent
-        hashes["links"] = digest(links)
-    return {"rates": rates, "hashes": hashes}
-
-
-def timed_links(kb: Path, mentions: list[str]) -> tuple[float, list[Any]]:
-    """Link mentions, a Doc each.
-
-    RETURNS (tuple): Processor seconds; id and candidates of each mention.
-    """
-    nlp = spacy.blank("en")
-    nlp.add_pipe("bioclin_linker", config={"kb": str(kb)})
-
-    def make_docs() -> Iterator[Doc]:
-        for mention in mentions:
-            doc = nlp.make_doc(mention)
-            doc.set_ents([Span(doc, 0, len(doc), "X")])
-            yield doc
-
-    docs = list(make_docs())
-    list(nlp.pipe(docs[:50]))
-    docs = docs[50:]
-    spent, linked = timed(lambda: list(nlp.pipe(docs)))
-    ents = [doc.ents[0] for doc in linked]
-    return spent, [[ent.kb_id_, [c.kb_id for c in ent._.candidates]] for ent in ents]
+        slices = make_slices(model, inputs, Path(folder) / "kb")
+        for line in sys.stdin:
+            name = line.strip()
+            if name not in warm:
+                slices[name]()
+                warm.add(name)
+            rate, found = slices[name]()
+            print(json.dumps({"rate": rate, "hash": digest(found)}), flush=True)
 
 
 def run_bioclin(*arguments: object) -> None:
@@ -146,5 +168,7 @@ def run_bioclin(*arguments: object) -> None:
 
 if __name__ == "__main__":
     what, *paths = sys.argv[1:]
-    run = {"describe": describe_docs, "speeds": measure_speeds}[what]
-    print(json.dumps(run(*map(Path, paths))))
+    if what == "describe":
+        print(json.dumps(describe_docs(Path(paths[0]))))
+    else:
+        serve(Path(paths[0]), Path(paths[1]))
