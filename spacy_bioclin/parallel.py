@@ -68,16 +68,20 @@ _WORKER: dict[str, Any] = {}  # of this process: how to start, and from then on 
 
 
 def _start_worker(start: Callable[[], Callable[[Any], Any]]) -> None:
-    Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     _WORKER["start"] = start
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent is killed would wait for work for ever."""
+def end_with_parent() -> None:
+    """End this process as soon as its parent is killed, instead of working on for nobody."""
     parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        _exit(1)
+
+    def follow() -> None:
+        if parent is not None:
+            wait([parent.sentinel])
+            _exit(1)
+
+    Thread(target=follow, daemon=True).start()
 
 
 def _work(part: Any) -> Any:
@@ -107,7 +111,7 @@ def show_progress(console: "Console", what: str) -> Iterator[Callable[[float, in
     columns = (
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn(f"{{task.fields[n]}} {what}, {{task.fields[rate]}} a second, left"),
+        TextColumn(f"{{task.fields[n]}} {what}, {{task.fields[rate]}}, left"),
         TimeRemainingColumn(),
     )
     with Progress(
@@ -117,7 +121,14 @@ def show_progress(console: "Console", what: str) -> Iterator[Callable[[float, in
 
         def show(share: float, n: int) -> None:
             elapsed = progress.tasks[bar].elapsed
-            rate = f"{n / elapsed:,.1f}" if elapsed else "?"
+            rate = _format_rate(n / elapsed) if elapsed else "?"
             progress.update(bar, completed=share, n=f"{n:,}", rate=rate)
 
         yield show
+
+
+def _format_rate(per_second: float) -> str:
+    """Write a rate in the smallest unit in which it is at least one."""
+    units = {"a second": 1, "a minute": 60, "an hour": 3600}
+    unit = next((unit for unit, n in units.items() if per_second * n >= 1), "an hour")
+    return f"{per_second * units[unit]:,.1f} {unit}"

@@ -16,6 +16,8 @@ from pydantic_core import ErrorDetails
 
 from .errors import BioclinError
 
+EXTRA = "extra_forbidden"  # what pydantic calls an unknown key
+
 
 class Settings(BaseModel):
     """A group of settings: unknown keys are errors, types are not coerced, nothing is changed."""
@@ -44,9 +46,9 @@ def read_settings(model: type[S], values: Any, *, where: str, private: bool = Fa
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        raise BioclinError(
-            f"{where}: {_explain(error.errors(include_url=False)[0], model, values, private)}"
-        ) from None
+        # A misspelt key is also missing: the unknown key says more.
+        errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != EXTRA)
+        raise BioclinError(f"{where}: {_explain(errors[0], model, values, private)}") from None
 
 
 def load_settings(model: type[S], path: Path) -> S:
@@ -96,7 +98,7 @@ def _explain(
             place, found = f"{place}[{part}]", found[part]
     if error["type"] == "missing":
         return f"{place} is missing"
-    if error["type"] == "extra_forbidden":
+    if error["type"] == EXTRA:
         known = _keys_beside(error["loc"], model)
         key = str(error["loc"][-1])
         return f"unknown key {place!r}; {_nearest(key, known)}want some of {', '.join(known)}"

@@ -43,7 +43,8 @@ def test_defaults_and_values() -> None:
     [
         (["a"], "want a table with some of the keys kind, share"),
         ({"shares": 1}, "unknown key 'shares'; did you mean share? want some of kind, share, "),
-        ({"parts": {"a": {"pat": "x"}}}, "parts.a.path is missing"),
+        ({"parts": {"a": {"scale": 2}}}, "parts.a.path is missing"),
+        ({"parts": {"a": {"pat": "x"}}}, "unknown key 'parts.a.pat'; did you mean path?"),
         (
             {"parts": {"a": {"path": "x", "scael": 1}}},
             "unknown key 'parts.a.scael'; did you mean scale? want some of path, scale",
