@@ -1,27 +1,18 @@
-"""A grid of trials: what a sweep's YAML says, and running its trials side by side."""
+"""The YAML file of a sweep: which trials to run, and with which settings."""
 
 import itertools
-import json
-import multiprocessing
-import os
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-import srsly
+from pydantic import Field, field_validator, model_validator
 
 from ..catalog.recipes import STRATEGY
 from ..errors import BioclinError
-
-RESULT = "result.json"
-DONE, DIVERGED, CRASHED = "done", "diverged", "crashed"
-Results = list[dict[str, Any]]
+from ..settings import Settings, load_settings
 
 
 class Trial(NamedTuple):
-    """One training: a place in the grid, by the names that the plan gives to its axes."""
+    """One training. Task, encoder and strategy are names in the plan."""
 
     task: str
     encoder: str
@@ -31,27 +22,36 @@ class Trial(NamedTuple):
 
     @property
     def name(self) -> str:
+        """Name of the trial's folder."""
         return f"{self.task}-{self.encoder}-{self.strategy}-{self.learn_rate:g}-{self.seed}"
 
 
-class Encoder(NamedTuple):
+class _PathOrSettings(Settings):
+    @model_validator(mode="before")
+    @classmethod
+    def _read_path(cls, value: Any) -> Any:
+        """Read "FOLDER" as {"path": "FOLDER"}, and nothing as {}."""
+        return {"path": value} if isinstance(value, str) else {} if value is None else value
+
+
+class Encoder(_PathOrSettings):
     """An encoder of the grid.
 
     path (str): Folder or hub name.
-    learn_rate_scale (float): Factor on the grid's learning rates: small encoders want larger ones.
+    learn_rate_scale (float): Factor on the grid's learning rates: small encoders need larger ones.
     """
 
     path: str
     learn_rate_scale: float = 1.0
 
 
-class Corpus(NamedTuple):
-    """What a task is trained on.
+class Corpus(_PathOrSettings):
+    """The corpus of a task.
 
     path (str | None): Folder with train.spacy, dev.spacy and test.spacy; None for a task of the
         catalogue, which is converted.
-    lang (str): Language of the notes; the catalogue knows that of its tasks.
-    layer (str): Layer that is learnt, where a corpus has several: "ents", "phi" …
+    lang (str): Language of the notes; "" for that of the catalogue's task.
+    layer (str): Layer to learn, where a corpus has several: "ents", "phi" …; "" for the only one.
     """
 
     path: str | None = None
@@ -59,55 +59,141 @@ class Corpus(NamedTuple):
     layer: str = ""
 
 
-class Plan(NamedTuple):
-    """What the YAML of a sweep says.
+class Published(Settings):
+    """A row of a paper's table. Scores are between 0 and 1, pairs are mean and deviation.
 
-    tasks (dict[str, Corpus]): By name.
-    encoders (dict[str, Encoder]): By name.
-    learn_rates, seeds: Axes of the grid.
-    config (str): What every trial starts from.
-    recipe (str | None): Of the catalogue; applied to the config.
+    task, model, source (str): Task and model as the tables name them, and the paper.
+    f, p, r, best (list[float] | None): Average scores, and F1 of the best configuration.
+    learn_rate, epoch (float | None): Those of the best configuration.
+    median (float | None), mean (list[float] | None): F1 over the seeds.
+    """
+
+    task: str
+    model: str
+    source: str
+    f: list[float] | None = None
+    p: list[float] | None = None
+    r: list[float] | None = None
+    best: list[float] | None = None
+    learn_rate: float | None = None
+    epoch: int | float | None = None
+    median: float | None = None
+    mean: list[float] | None = None
+
+
+class Range(Settings):
+    """The values that a search tries for one setting: an interval or a list.
+
+    low, high (int | float | None): Ends of the interval; whole numbers if both are.
+    log (bool): Search on a logarithmic scale.
+    choices (list): The values; empty for an interval.
+    """
+
+    low: int | float | None = None
+    high: int | float | None = None
+    log: bool = False
+    choices: list[Any] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _check_ends(self) -> "Range":
+        if self.low is not None and self.high is not None and self.low <= self.high:
+            is_range = not self.choices
+        else:
+            is_range = self.model_fields_set == {"choices"} and bool(self.choices)
+        if not is_range:
+            raise ValueError(
+                "want {low: 0.7, high: 1.0}, with log: true for a logarithmic scale, or "
+                "{choices: [0.1, 0.3]}"
+            )
+        return self
+
+
+class Search(Settings):
+    """A search by Optuna instead of the grid.
+
+    n_trials (int): Number of configurations to try for each task and encoder.
+    seed (int): Random seed of the sampler.
+    settings (dict[str, Range]): Key of the strategy section, or path in the config -> values. The
+        rate is between the smallest and the largest of the grid, the strategy one of the plan's.
+    """
+
+    n_trials: int = Field(ge=1)
+    seed: int = 0
+    settings: dict[str, Range] = Field(default_factory=dict)
+
+
+class Plan(Settings):
+    """A sweep.
+
+    tasks (dict[str, Corpus]): Name -> corpus.
+    encoders (dict[str, Encoder]): Name -> encoder.
+    learn_rates (list[float]), seeds (list[int]): Axes of the grid.
+    config (str): Path of the config that every trial starts from.
+    recipe (str | None): Recipe of the catalogue that is applied to the config.
     settings (dict[str, Any]): Path in the config -> value, for all trials.
     strategies (dict[str, dict[str, Any]]): Name -> keys of the strategy section, or paths in the
         config.
-    epochs (int | None): Instead of the recipe's.
-    train_notes (int | dict[str, int] | None): So many notes of the training split, drawn once, for
+    epochs (int | None): Epochs instead of the recipe's.
+    train_notes (int | dict[str, int] | None): Number of training notes, which are drawn once, for
         every task or by task; None for all.
-    dev_notes, test_notes (int | None): As many of the other splits.
-    failed_below (float): A trial has failed if its F1 on dev is less.
-    published (list[dict]): Rows of the paper's table, shown beside ours.
-    search (dict): For Optuna, in the place of the grid.
+    dev_notes, test_notes (int | None): Number of notes of the other splits.
+    failed_below (float): A trial has failed if its F1 on dev is lower.
+    published (list[Published]): Rows of papers' tables, shown beside ours.
+    search (Search | None): A search instead of the grid.
     """
 
     tasks: dict[str, Corpus]
     encoders: dict[str, Encoder]
-    learn_rates: list[float]
+    learn_rates: list[Annotated[float, Field(strict=False)]]  # YAML reads 3e-5 as text
     seeds: list[int]
-    config: str
-    recipe: str | None
-    settings: dict[str, Any]
-    strategies: dict[str, dict[str, Any]]
-    epochs: int | None
-    train_notes: int | dict[str, int] | None
-    dev_notes: int | None
-    test_notes: int | None
-    failed_below: float
-    published: list[dict[str, Any]]
-    search: dict[str, Any]
+    config: str = "configs/ner.cfg"
+    recipe: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    strategies: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"plain": {}})
+    epochs: int | None = None
+    train_notes: int | dict[str, int] | None = None
+    dev_notes: int | None = None
+    test_notes: int | None = None
+    failed_below: float = 0.05
+    published: list[Published] = Field(default_factory=list)
+    search: Search | None = None
 
-    def trials(self) -> list[Trial]:
-        """RETURNS (list[Trial]): The whole grid; seed by seed, so that a sweep that is cut short
-        has few seeds of everything."""
-        axes = itertools.product(
-            self.seeds, self.tasks, self.encoders, self.strategies, self.learn_rates
-        )
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_empty(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in values.items() if value is not None}
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _read_names(cls, tasks: Any) -> Any:
+        return dict.fromkeys(tasks) if isinstance(tasks, list) else tasks
+
+    @field_validator("strategies", mode="before")
+    @classmethod
+    def _read_strategies(cls, strategies: Any) -> Any:
+        if not isinstance(strategies, dict):
+            return strategies
+        return {name: {} if keys is None else keys for name, keys in strategies.items()}
+
+    @field_validator("tasks", "encoders", "strategies", "learn_rates", "seeds")
+    @classmethod
+    def _check_length(cls, axis: Any) -> Any:
+        if not axis:
+            raise ValueError("is empty, so there is no trial to run")
+        return axis
+
+    def list_trials(self) -> list[Trial]:
+        """List the trials of the grid, seed by seed, so that an interrupted sweep has a few seeds
+        of everything."""
         return [
             Trial(task, encoder, strategy, rate, seed)
-            for seed, task, encoder, strategy, rate in axes
+            for seed, task, encoder, strategy, rate in itertools.product(
+                self.seeds, self.tasks, self.encoders, self.strategies, self.learn_rates
+            )
         ]
 
-    def settings_of(self, trial: Trial) -> dict[str, Any]:
-        """RETURNS (dict): All that a trial's result depends on, beside the data."""
+    def get_settings(self, trial: Trial) -> dict[str, Any]:
+        """Collect everything that a trial's result depends on, apart from the data."""
         encoder = self.encoders[trial.encoder]
         strategy = {
             path if "." in path else f"{STRATEGY}.{path}": value
@@ -120,221 +206,25 @@ class Plan(NamedTuple):
             "learn_rate": trial.learn_rate * encoder.learn_rate_scale,
             "settings": {**self.settings, **strategy},
             "epochs": self.epochs,
-            "train_notes": self.notes_of(trial.task, "train"),
+            "train_notes": self.count_notes(trial.task, "train"),
             "dev_notes": self.dev_notes,
             "test_notes": self.test_notes,
         }
 
-    def notes_of(self, task: str, split: str) -> int | None:
-        """RETURNS (int | None): How many notes of a split to take; None for all."""
-        if split != "train":
-            return {"dev": self.dev_notes, "test": self.test_notes}[split]
-        return (
-            self.train_notes.get(task) if isinstance(self.train_notes, dict) else self.train_notes
-        )
+    def count_notes(self, task: str, split: str) -> int | None:
+        """Look up how many notes of a split to take.
 
-
-DEFAULTS: dict[str, Any] = {
-    "config": "configs/ner.cfg",
-    "recipe": None,
-    "settings": {},
-    "strategies": {"plain": {}},
-    "epochs": None,
-    "train_notes": None,
-    "dev_notes": None,
-    "test_notes": None,
-    "failed_below": 0.05,
-    "published": [],
-    "search": {},
-}
+        RETURNS (int | None): None for all.
+        """
+        notes = {"train": self.train_notes, "dev": self.dev_notes, "test": self.test_notes}[split]
+        return notes.get(task) if isinstance(notes, dict) else notes
 
 
 def read_plan(path: Path) -> Plan:
-    """Read the YAML of a sweep.
+    """Read the YAML file of a sweep.
 
-    RAISES (BioclinError): It is no YAML, or has a key that is unknown, missing or of the wrong
-        kind.
+    RAISES (BioclinError): The file is missing, is not YAML, or has a mistake in it.
     """
     if not path.is_file():
         raise BioclinError(f"{path}: no such file; see configs/sweeps")
-    try:
-        said = srsly.read_yaml(path)
-    except ValueError as error:
-        raise BioclinError(f"{path}: no YAML: {error}") from None
-    if not isinstance(said, dict):
-        raise BioclinError(f"{path}: want keys and values: {', '.join(Plan._fields)}")
-    if unknown := sorted(set(said) - set(Plan._fields)):
-        raise BioclinError(f"{path}: unknown key {unknown[0]!r}; a sweep has {_fields()}")
-    if missing := [key for key in Plan._fields if key not in {*said, *DEFAULTS}]:
-        raise BioclinError(f"{path}: {missing[0]} is missing; a sweep has {_fields()}")
-    given = {key: value for key, value in said.items() if value is not None}
-    fields: dict[str, Any] = {**DEFAULTS, **given}
-    _check_kinds(path, fields)
-    tasks = fields["tasks"]
-    if isinstance(tasks, list):
-        tasks = dict.fromkeys(tasks)
-    fields["tasks"] = {
-        name: _read_entry(path, "tasks", name, said, Corpus) for name, said in tasks.items()
-    }
-    fields["encoders"] = {
-        name: _read_entry(path, "encoders", name, said, Encoder)
-        for name, said in fields["encoders"].items()
-    }
-    fields["strategies"] = {name: keys or {} for name, keys in fields["strategies"].items()}
-    fields["learn_rates"] = [float(rate) for rate in fields["learn_rates"]]
-    return Plan(**fields)
-
-
-def _fields() -> str:
-    return ", ".join(Plan._fields)
-
-
-def _read_entry(path: Path, axis: str, name: str, said: Any, kind: type[Any]) -> Any:
-    """Read "FOLDER" or {"path": "FOLDER", …}."""
-    keys = {"path": said} if isinstance(said, str) else {} if said is None else said
-    needed = set(kind._fields) - set(kind._field_defaults)
-    if isinstance(keys, dict) and needed <= set(keys) <= set(kind._fields):
-        return kind(**keys)
-    raise BioclinError(
-        f"{path}: {axis}.{name} is {said!r}, want a folder or a mapping of "
-        f"{', '.join(kind._fields)}"
-    )
-
-
-KINDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("learn_rates", "seeds", "published"), (list,)),
-    **dict.fromkeys(("encoders", "strategies", "settings", "search"), (dict,)),
-    **dict.fromkeys(("epochs", "dev_notes", "test_notes"), (int, type(None))),
-    "train_notes": (int, dict, type(None)),
-    "tasks": (dict, list),
-    "config": (str,),
-    "recipe": (str, type(None)),
-    "failed_below": (int, float),
-}
-WORDS = {list: "a list", dict: "a mapping", int: "a number", str: "a text", float: "a number"}
-
-
-def _check_kinds(path: Path, fields: Mapping[str, Any]) -> None:
-    for key, kinds in KINDS.items():
-        if not isinstance(fields[key], kinds):
-            wanted = " or ".join(dict.fromkeys(WORDS[k] for k in kinds if k in WORDS))
-            raise BioclinError(f"{path}: {key} is {fields[key]!r}, want {wanted}")
-    for key, kind in (("learn_rates", float), ("seeds", int)):
-        for value in fields[key]:
-            try:
-                kind(value)
-            except (TypeError, ValueError):
-                raise BioclinError(f"{path}: {key} holds {value!r}, want numbers") from None
-    for row in fields["published"]:
-        if not isinstance(row, dict) or not {"task", "model", "source"} <= set(row):
-            raise BioclinError(f"{path}: published holds {row!r}, want task, model, source, scores")
-    for key in ("tasks", "encoders", "strategies", "learn_rates", "seeds"):
-        if not fields[key]:
-            raise BioclinError(f"{path}: {key} is empty, so there is no trial to run")
-
-
-def trial_folder(out: Path, trial: Trial) -> Path:
-    return out / "trials" / trial.name
-
-
-def read_results(out: Path, trials: Iterable[Trial]) -> Results:
-    """RETURNS (list[dict]): What is known of these trials, in their order."""
-    paths = (trial_folder(out, trial) / RESULT for trial in trials)
-    return [json.loads(path.read_text("utf-8")) for path in paths if path.exists()]
-
-
-def write_result(out: Path, result: dict[str, Any]) -> None:
-    """Write a trial's result, all or nothing."""
-    folder = trial_folder(out, Trial(**result["trial"]))
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".{RESULT}.partial"
-    partial.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    partial.replace(folder / RESULT)
-
-
-def find_missing(plan: Plan, out: Path, trials: Sequence[Trial]) -> list[Trial]:
-    """RETURNS (list[Trial]): Those without a result. Trials that crashed are tried again.
-
-    RAISES (BioclinError): The folder holds a trial of this name with other settings.
-    """
-    known = {Trial(**result["trial"]): result for result in read_results(out, trials)}
-    for trial, result in known.items():
-        now = json.loads(json.dumps(plan.settings_of(trial)))
-        for key, was in result["settings"].items():
-            if was != now.get(key):
-                raise BioclinError(
-                    f"{trial_folder(out, trial)} was run with {key} = {was!r}, which is "
-                    f"{now.get(key)!r} now: give another folder with -o, or delete that one"
-                )
-    return [t for t in trials if t not in known or known[t]["status"] == CRASHED]
-
-
-def crashed(plan: Plan, trial: Trial, error: str) -> dict[str, Any]:
-    """RETURNS (dict): Result of a trial whose process is gone."""
-    return {
-        "trial": trial._asdict(),
-        "status": CRASHED,
-        "error": error,
-        "dev": None,
-        "test": None,
-        "curve": [],
-        "settings": plan.settings_of(trial),
-    }
-
-
-def run_processes(
-    trials: Iterable[Trial], run: Callable[[Trial], None], *, jobs: int, preload: str
-) -> Iterator[tuple[Trial, int]]:
-    """Run each trial in a process of its own, some at a time. What one does to its process, to the
-    point of being killed for want of memory, does not touch the others.
-
-    run (Callable): Importable, so that a process can find it.
-    jobs (int): How many at a time.
-    preload (str): Module that takes long to import; it is imported once for all.
-    YIELDS (tuple): A trial that has ended, and the exit status of its process.
-    """
-    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    context: Any = multiprocessing.get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload([preload])
-    waiting = iter(trials)
-    running: dict[Any, tuple[Trial, Any]] = {}
-    try:
-        while True:
-            for trial in itertools.islice(waiting, jobs - len(running)):
-                args = os.getcwd(), run, trial
-                process = context.Process(target=_run, args=args, name=trial.name)
-                process.start()
-                running[process.sentinel] = trial, process
-            if not running:
-                return
-            for sentinel in wait(list(running)):
-                trial, process = running.pop(sentinel)
-                process.join()
-                yield trial, process.exitcode
-    finally:
-        for _, process in running.values():
-            process.terminate()
-
-
-def _run(folder: str, run: Callable[[Trial], None], trial: Trial) -> None:
-    """Run a trial in this folder (the server that forks has that of its own start), and end with
-    the process that started it: a trial that went on after its sweep was killed would be run a
-    second time beside itself."""
-    os.chdir(folder)
-    parent = multiprocessing.parent_process()
-
-    def follow() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
-    run(trial)
-
-
-def threads_per_job(jobs: int) -> int:
-    """RETURNS (int): Threads that a trial should use; OMP_NUM_THREADS if that is less."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    share = max(1, (cores or 1) // jobs)
-    return min(share, int(os.environ.get("OMP_NUM_THREADS") or share))
+    return load_settings(Plan, path)

@@ -1,30 +1,30 @@
-"""Trials as tasks of Ray, on this machine or on a cluster."""
+"""Run trials as tasks of Ray, on this machine or on a cluster."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import BioclinError
-from .sweep import Trial
+from .plan import Trial
 
 
 def start_ray(address: str, jobs: int) -> int:
     """Connect to Ray.
 
-    address (str): "local" to start it here, "auto" for the cluster that this machine belongs to, or
-        where a cluster listens.
-    jobs (int): Trials at a time in the whole cluster.
-    RETURNS (int): Processors for each.
-    RAISES (BioclinError): If Ray is not installed, or nothing listens there.
+    address (str): "local" to start Ray on this machine, "auto" for the cluster that this machine
+        belongs to, or the address of a cluster.
+    jobs (int): Number of trials that run at the same time in the whole cluster.
+    RETURNS (int): Processors for each trial.
+    RAISES (BioclinError): Ray is not installed, or does not answer at this address.
     """
-    ray = _ray()
+    ray = _import_ray()
     try:
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False, logging_level="error")
-    except Exception as error:  # Ray raises many kinds here, plain `Exception` among them
+    except Exception as error:  # Ray raises many types here, `Exception` itself among them
         raise BioclinError(
             f"Cannot work with Ray at {address!r} ({error}): start it with `ray start --head`, or "
-            "say --ray local"
+            "give --ray local"
         ) from None
     return max(1, int(ray.cluster_resources().get("CPU", 1)) // jobs)
 
@@ -32,15 +32,18 @@ def start_ray(address: str, jobs: int) -> int:
 def run_on_ray(
     trials: Iterable[Trial], run: Callable[[Trial], None], *, jobs: int, threads: int, gpus: int
 ) -> Iterator[tuple[Trial, int]]:
-    """Run each trial as a task in a process of its own, after `start_ray`. Paths mean on every
-    machine what they mean here, so the working folder must be shared.
+    """Run each trial as a task in a process of its own, after `start_ray`.
 
-    run (Callable): Importable on every machine.
-    jobs (int): Trials at a time.
-    threads, gpus (int): What Ray sets aside for each.
-    YIELDS (tuple): A trial that has ended; 0, or 1 if it raised an error or its process died.
+    All machines of the cluster must share the working folder under the same path.
+
+    trials (Iterable[Trial]): The trials.
+    run (Callable): Runs one trial. It must be importable on every machine.
+    jobs (int): Number of trials that run at the same time.
+    threads, gpus (int): Processors and GPUs that Ray reserves for each trial.
+    YIELDS (tuple[Trial, int]): A trial that has ended, and 0, or 1 if it raised an error or its
+        process died.
     """
-    ray = _ray()
+    ray = _import_ray()
     folder = os.getcwd()
 
     def in_folder(trial: Trial) -> None:
@@ -68,12 +71,12 @@ def run_on_ray(
             ray.cancel(unfinished, force=True)
 
 
-def _ray() -> Any:
+def _import_ray() -> Any:
     try:
         import ray
     except ImportError:
         raise BioclinError(
-            "--ray needs Ray: pip install 'spacy-bioclin[ray]', or leave it out: trials then run "
-            "in processes of this machine"
+            "--ray needs Ray: pip install 'spacy-bioclin[ray]', or leave --ray out to run trials in "
+            "processes of this machine"
         ) from None
     return ray

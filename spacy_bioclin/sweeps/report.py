@@ -1,4 +1,4 @@
-"""What `bioclin sweep` writes about its trials: summary.json, tables.md and report.html."""
+"""Write what a sweep has found: summary.json, tables.md and report.html."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,26 +7,26 @@ from typing import Any
 
 from ..errors import BioclinError
 from ..evaluation.bootstrap import paired_f1_difference
-from ..pages import draw_scores
-from .page import render_page
-from .summary import Result, runs_of, summarize
-from .sweep import Plan
+from ..files import write_atomic
+from ..pages import draw_scores, render_template
+from .plan import Plan
+from .summary import Result, find_best_runs, select_group, summarize
 from .tables import (
+    OURS,
     Table,
-    as_markdown,
-    blue_table,
-    carrino_table,
-    comparison_table,
-    failure_table,
-    lewis_table,
-    model_names,
-    rate_table,
-    search_table,
-    show_rate,
-    spread_table,
+    format_rate,
+    make_blue_table,
+    make_carrino_table,
+    make_comparison_table,
+    make_failure_table,
+    make_lewis_table,
+    make_rate_table,
+    make_search_table,
+    make_spread_table,
+    to_markdown,
 )
 
-PAPERS = {"carrino": carrino_table, "lewis": lewis_table, "blue": blue_table}
+TEMPLATE = Path(__file__).with_name("report.html.jinja")
 
 
 def write_report(
@@ -34,129 +34,148 @@ def write_report(
 ) -> dict[str, Table]:
     """Write the three files.
 
-    plan (Plan): What was to be run.
-    results (Sequence[Result]): Of the trials that have ended.
+    title (str): Title of the page.
+    folder (Path): Where to write.
+    plan (Plan): The plan of the sweep.
+    results (Sequence[Result]): The trials that have ended.
     against (str | None): Model that the others are compared with; None for the first of each task.
     RETURNS (dict[str, Table]): "carrino", "lewis", "blue", "spread", "rates" or "search", and, if
-        there is anything to say, "comparison" and "failures".
-    RAISES (BioclinError): If no trial has ended, or `against` is no model.
+        not empty, "comparison" and "failures".
+    RAISES (BioclinError): No trial has ended, or `against` is not a model of the sweep.
     """
     summary = summarize(results, plan.failed_below)
     comparisons = compare_models(results, summary, against)
     made = {
-        **{name: make(summary, plan.published) for name, make in PAPERS.items()},
-        "search": search_table(summary) if plan.search else None,
-        "comparison": comparison_table(comparisons),
+        "carrino": make_carrino_table(summary, plan.published),
+        "lewis": make_lewis_table(summary, plan.published),
+        "blue": make_blue_table(summary, plan.published),
+        "search": make_search_table(summary) if plan.search else None,
+        "comparison": make_comparison_table(comparisons),
         # A search has as many rates as samples.
-        "rates": None if plan.search else rate_table(summary),
-        "spread": spread_table(summary),
-        "failures": failure_table(summary),
+        "rates": None if plan.search else make_rate_table(summary),
+        "spread": make_spread_table(summary),
+        "failures": make_failure_table(summary),
     }
     tables = {name: table for name, table in made.items() if table is not None}
-    facts = _facts(plan, results)
-    written = {
-        "facts": dict(facts),
+    facts = _collect_facts(plan, results)
+    content = {
+        "facts": facts,
         **summary,
         "comparisons": comparisons,
-        "published": plan.published,
+        "published": [row.model_dump(exclude_unset=True) for row in plan.published],
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "summary.json", json.dumps(written, indent=2, allow_nan=False) + "\n")
-    _write(folder / "tables.md", "\n".join(as_markdown(table) for table in tables.values()))
-    pictures = draw_tasks(results, summary)
-    page = render_page(title, facts, pictures, list(tables.values()))
-    _write(folder / "report.html", page)
+    page = render_page(title, facts, draw_tasks(results, summary), list(tables.values()))
+    write_atomic(folder / "summary.json", json.dumps(content, indent=2, allow_nan=False) + "\n")
+    write_atomic(folder / "tables.md", "\n".join(to_markdown(table) for table in tables.values()))
+    write_atomic(folder / "report.html", page)
     return tables
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+def render_page(
+    title: str, facts: Mapping[str, str], pictures: Sequence[str], tables: Sequence[Table]
+) -> str:
+    """Render the report as one HTML page: no script, no font, nothing from outside.
+
+    facts (Mapping[str, str]): Names and values that describe the sweep.
+    pictures (Sequence[str]): SVG, which is not escaped.
+    tables (Sequence[Table]): The tables, whose text is escaped.
+    """
+    return render_template(
+        TEMPLATE, title=title, facts=facts, pictures=pictures, tables=tables, ours=OURS
+    )
 
 
 def compare_models(
     results: Sequence[Result], summary: Mapping[str, Any], against: str | None
 ) -> list[dict[str, Any]]:
-    """Paired bootstrap of the test scores, each model at its rate whose mean is best on dev.
+    """Compare the test scores by a paired bootstrap, each model at its rate with the best mean on
+    dev. Models without a score are left out.
 
-    summary (Mapping[str, Any]): Of these results.
-    RETURNS (list[dict]): Of each task and each model but the one compared with: `task`, `model`,
-        `baseline`, and `documents`, `documents_and_seeds`: difference (model less baseline), low,
-        high, p; the latter None if a model has one run. Models without a score are left out.
+    summary (Mapping[str, Any]): See `summarize`.
+    against (str | None): See `write_report`.
+    RETURNS (list[dict]): For each task and each model but the baseline: `task`, `model`,
+        `baseline`, and `documents`, `documents_and_seeds`: difference (model minus baseline), low,
+        high and p. The latter is None if one of the models has a single run.
+    RAISES (BioclinError): `against` is not a model of the sweep.
     """
-    name = model_names(summary)
-    names = list(dict.fromkeys(map(name, summary["groups"])))
-    if against is not None and against not in names:
-        raise BioclinError(f"model {against!r} is unknown, the sweep has: {'; '.join(names)}")
-    found: list[dict[str, Any]] = []
-    for task in dict.fromkeys(group["task"] for group in summary["groups"]):
-        groups = {name(group): group for group in summary["groups"] if group["task"] == task}
-        runs = {model: runs_of(results, group) for model, group in groups.items()}
-        counts = {
-            model: [run["test"]["per_doc"] for run in of_model]
-            for model, of_model in runs.items()
-            if of_model
-        }
-        baseline = against or next(iter(counts), None)
-        for model in counts:
-            if model == baseline or baseline not in counts:
+    models = list(dict.fromkeys(group["model"] for group in summary["groups"]))
+    if against is not None and against not in models:
+        raise BioclinError(f"model {against!r} is unknown, the sweep has: {'; '.join(models)}")
+    counts: dict[str, dict[str, list[Any]]] = {}  # task -> model -> counts of each run
+    for group in summary["groups"]:
+        if runs := find_best_runs(results, group):
+            per_run = [run["test"]["per_doc"] for run in runs]
+            counts.setdefault(group["task"], {})[group["model"]] = per_run
+    comparisons = []
+    for task, by_model in counts.items():
+        baseline = against or next(iter(by_model))
+        for model, runs in by_model.items():
+            if model == baseline or baseline not in by_model:
                 continue
-            both = counts[model], counts[baseline]
-            one: dict[str, Any] = {"task": task, "model": model, "baseline": baseline}
-            one["documents"] = paired_f1_difference(*both)._asdict()
-            one["documents_and_seeds"] = None
-            if min(map(len, both)) > 1:
-                wider = paired_f1_difference(*both, resample_runs=True)
-                one["documents_and_seeds"] = wider._asdict()
-            found.append(one)
-    return found
+            pair = runs, by_model[baseline]
+            seeds = None
+            if min(map(len, pair)) > 1:
+                seeds = paired_f1_difference(*pair, resample_runs=True)._asdict()
+            comparisons.append(
+                {
+                    "task": task,
+                    "model": model,
+                    "baseline": baseline,
+                    "documents": paired_f1_difference(*pair)._asdict(),
+                    "documents_and_seeds": seeds,
+                }
+            )
+    return comparisons
 
 
 def draw_tasks(results: Sequence[Result], summary: Mapping[str, Any]) -> list[str]:
-    """RETURNS (list[str]): Of each task that has scores: SVG of test F1 against the learning rate,
-    a line for each model."""
-    name = model_names(summary)
-    pictures = []
-    for task in dict.fromkeys(group["task"] for group in summary["groups"]):
-        lines: dict[str, dict[float, list[float]]] = {}
-        for group in (group for group in summary["groups"] if group["task"] == task):
-            for result in results:
-                trial = result["trial"]
-                of_group = all(trial[key] == group[key] for key in ("task", "encoder", "strategy"))
-                if of_group and result["test"] is not None:
-                    line = lines.setdefault(name(group), {})
-                    line.setdefault(trial["learn_rate"], []).append(result["test"]["f"])
-        if lines:
-            rates = {rate: show_rate(rate) for line in lines.values() for rate in line}
-            ordered = {model: sorted(line.items()) for model, line in lines.items()}
-            label = "learning rate of the grid"
-            title = f"{task}: test F1 of every run"
-            pictures.append(draw_scores(ordered, title=title, x_label=label, x_names=rates))
-    return pictures
+    """Draw a picture for each task that has scores: test F1 against the learning rate, a line for
+    each model.
 
-
-def _facts(plan: Plan, results: Sequence[Result]) -> list[tuple[str, str]]:
-    """RETURNS (list): What a reader of the tables should know: name and value."""
-    hours = sum(result.get("seconds", 0) for result in results) / 3600
-    notes = {"train": plan.train_notes, "dev": plan.dev_notes, "test": plan.test_notes}
-    fewer = [
-        f"{split}: {', '.join(f'{task} {n}' for task, n in said.items())}"
-        if isinstance(said, dict)
-        else f"{split}: {said}"
-        for split, said in notes.items()
-        if said
+    RETURNS (list[str]): SVG.
+    """
+    tasks: dict[str, dict[str, list[tuple[float, list[float]]]]] = {}
+    for group in summary["groups"]:
+        scores: dict[float, list[float]] = {}
+        for result in select_group(results, group):
+            if result["test"] is not None:
+                rate = result["trial"]["learn_rate"]
+                scores.setdefault(rate, []).append(result["test"]["f"])
+        if scores:
+            tasks.setdefault(group["task"], {})[group["model"]] = sorted(scores.items())
+    return [
+        draw_scores(
+            lines,
+            title=f"{task}: test F1 of every run",
+            x_label="learning rate of the grid",
+            x_names={rate: format_rate(rate) for line in lines.values() for rate, _ in line},
+        )
+        for task, lines in tasks.items()
     ]
-    machines = [result["machine"]["cpu"]["name"] for result in results if "machine" in result]
-    n_trials = len(plan.trials())
+
+
+def _collect_facts(plan: Plan, results: Sequence[Result]) -> dict[str, str]:
+    """Collect what a reader of the tables should know."""
+    hours = sum(result.get("seconds", 0) for result in results) / 3600
+    notes = []
+    for split in ("train", "dev", "test"):
+        counts = {task: plan.count_notes(task, split) for task in plan.tasks}
+        if len(set(counts.values())) > 1:
+            notes.append(f"{split}: {', '.join(f'{task} {n}' for task, n in counts.items() if n)}")
+        elif n := next(iter(counts.values())):
+            notes.append(f"{split}: {n}")
+    machines = {result["machine"]["cpu"]["name"] for result in results if "machine" in result}
+    n_trials = len(plan.list_trials())
     if plan.search:
-        n_samples = plan.search["n_trials"] * len(plan.tasks) * len(plan.encoders)
+        n_samples = plan.search.n_trials * len(plan.tasks) * len(plan.encoders)
         n_trials = n_samples * len(plan.seeds)
     facts = {
         "Trials": f"{len(results)} of {n_trials}",
         "Recipe": plan.recipe or "none",
-        "Epochs": str(plan.epochs or "as the recipe or the config has them"),
-        "Notes": "; ".join(fewer) or "all",
+        "Epochs": str(plan.epochs or "those of the recipe or the config"),
+        "Notes": "; ".join(notes) or "all",
         "Time": f"{hours:.1f} hours, trials added up",
-        "Machine": ", ".join(sorted(set(machines))),
-        "Commit": ", ".join(sorted({r["commit"] for r in results if r.get("commit")})),
+        "Machine": ", ".join(sorted(machines)),
+        "Commit": ", ".join(sorted({one["commit"] for one in results if one.get("commit")})),
     }
-    return [(name, value) for name, value in facts.items() if value]
+    return {name: value for name, value in facts.items() if value}

@@ -1,20 +1,21 @@
-"""A search by Optuna in the place of a grid: what to try next, judged by what was tried on dev."""
+"""A search by Optuna instead of a grid: choose the next settings by the scores on dev so far."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BioclinError
+from .plan import Plan, Search
 
 JOURNAL = "search.journal"
-KEYS = ("n_trials", "seed", "settings")
 
 
 class Sample(NamedTuple):
     """One configuration to try.
 
-    number (int): Counts from 0 in each study.
+    number (int): Number in the study, from 0.
     strategy (str): One of the plan's.
+    learn_rate (float): A rate between the smallest and the largest of the plan.
     settings (dict[str, Any]): Keys of the strategy section, or paths in the config.
     """
 
@@ -25,145 +26,101 @@ class Sample(NamedTuple):
 
     @property
     def name(self) -> str:
+        """Name of the strategy of its trials."""
         return f"search-{self.number}"
 
 
-class Space(NamedTuple):
-    """Where to search.
-
-    n_trials (int): How many configurations.
-    seed (int): Of the sampler (TPE; Bergstra et al., 2011).
-    learn_rates (tuple[float, float]): Ends of its range, which is searched on a logarithmic scale.
-    strategies (list[str]): To choose from.
-    settings (dict): Key -> {"low", "high", "log"} or {"choices"}.
-    """
-
-    n_trials: int
-    seed: int
-    learn_rates: tuple[float, float]
-    strategies: list[str]
-    settings: dict[str, dict[str, Any]]
-
-
-def read_space(
-    said: Mapping[str, Any], learn_rates: Sequence[float], strategies: Sequence[str]
-) -> Space:
-    """Read the section `search` of a sweep.
-
-    said (Mapping): `n_trials`; perhaps `seed`, and `settings` with a range each.
-    RAISES (BioclinError): A key is unknown or missing, or a range is none.
-    """
-    if unknown := sorted(set(said) - set(KEYS)):
-        raise BioclinError(f"search.{unknown[0]} is unknown; a search has {', '.join(KEYS)}")
-    if not isinstance(said.get("n_trials"), int) or said["n_trials"] < 1:
-        raise BioclinError(f"search.n_trials is {said.get('n_trials')!r}, want a number from 1")
-    settings = {key: _range(key, limits) for key, limits in (said.get("settings") or {}).items()}
-    rates = min(learn_rates), max(learn_rates)
-    return Space(said["n_trials"], said.get("seed", 0), rates, list(strategies), settings)
-
-
-def _range(key: str, limits: Any) -> dict[str, Any]:
-    limits = limits if isinstance(limits, dict) else {}
-    if set(limits) == {"choices"} and isinstance(limits["choices"], list) and limits["choices"]:
-        return limits
-    if {"low", "high"} <= set(limits) <= {"low", "high", "log"}:
-        ends = limits["low"], limits["high"]
-        if all(isinstance(end, int | float) for end in ends) and ends[0] <= ends[1]:
-            return limits
-    raise BioclinError(
-        f"search.settings.{key} is {limits!r}, want {{low: 0.7, high: 1.0}}, with log: true for "
-        "a logarithmic scale, or {choices: [0.1, 0.3]}"
-    )
-
-
-def search(
-    space: Space,
+def run_study(
+    plan: Plan,
+    search: Search,
     folder: Path,
     name: str,
     evaluate: Callable[[list[Sample]], list[float]],
     *,
     at_once: int = 1,
 ) -> None:
-    """Try configurations until the study has `n_trials`. What was tried is remembered in the
-    folder, so that a search that was killed goes on; those it was at are evaluated first.
+    """Try configurations, chosen by TPE (Bergstra et al., 2011), until the study has `n_trials`.
 
-    folder (Path): One file in it holds the studies of a sweep.
-    name (str): Of the study.
-    evaluate (Callable): Samples -> their F1 on dev, to be made as large as possible.
-    at_once (int): How many samples to evaluate together.
-    RAISES (BioclinError): If Optuna is not installed, or the study has other ranges.
+    The folder keeps what was tried, so that an interrupted search resumes. Samples that were being
+    evaluated are evaluated first.
+
+    plan (Plan): The rates and strategies to choose from.
+    search (Search): The other settings to choose.
+    folder (Path): Folder of the sweep. One file in it has all its studies.
+    name (str): Name of the study.
+    evaluate (Callable): Samples -> their F1 on dev, which is maximised.
+    at_once (int): Number of samples to evaluate together.
+    RAISES (BioclinError): Optuna is not installed, or the study has other ranges.
     """
-    optuna = _optuna()
+    optuna = _import_optuna()
     study = optuna.create_study(
-        storage=_storage(folder), study_name=name, direction="maximize", load_if_exists=True
+        storage=_open_storage(folder), study_name=name, direction="maximize", load_if_exists=True
     )
     running = optuna.trial.TrialState.RUNNING
-    cut_short = [one._trial_id for one in study.trials if one.state == running]
-    trials = [optuna.trial.Trial(study, number) for number in cut_short]
-    while trials or len(study.trials) < space.n_trials:
+    interrupted = [trial._trial_id for trial in study.trials if trial.state == running]
+    trials = [optuna.trial.Trial(study, number) for number in interrupted]
+    while trials or len(study.trials) < search.n_trials:
         n_trials = len(study.trials)
-        # A seed for each, so that a search that went on is the search that was never stopped.
+        # A seed for each batch, so that a resumed search equals one that was never interrupted.
         study.sampler = optuna.samplers.TPESampler(
-            seed=space.seed + n_trials, constant_liar=at_once > 1
+            seed=search.seed + n_trials, constant_liar=at_once > 1
         )
-        trials = trials or [study.ask() for _ in range(min(at_once, space.n_trials - n_trials))]
-        samples = [_suggest(trial, space) for trial in trials]
-        for trial, value in zip(trials, evaluate(samples), strict=True):
-            study.tell(trial, value)
+        trials = trials or [study.ask() for _ in range(min(at_once, search.n_trials - n_trials))]
+        samples = [_suggest(trial, plan, search) for trial in trials]
+        for trial, score in zip(trials, evaluate(samples), strict=True):
+            study.tell(trial, score)
         trials = []
 
 
 def read_samples(folder: Path, name: str) -> list[Sample]:
-    """RETURNS (list[Sample]): What a study has tried or is at; empty if there is none."""
+    """Read the samples of a study, those being evaluated included; none if there is no study."""
     if not (folder / JOURNAL).exists():
         return []
-    optuna = _optuna()
-    storage = _storage(folder)
+    optuna = _import_optuna()
+    storage = _open_storage(folder)
     if name not in optuna.get_all_study_names(storage):
         return []
     study = optuna.load_study(storage=storage, study_name=name)
-    return [_sample(trial) for trial in study.trials if "strategy" in trial.params]
+    return [_make_sample(trial) for trial in study.trials if "strategy" in trial.params]
 
 
-def _suggest(trial: Any, space: Space) -> Sample:
-    """RETURNS (Sample): What Optuna chooses, or has chosen, for this trial of its."""
-    low, high = space.learn_rates
+def _suggest(trial: Any, plan: Plan, search: Search) -> Sample:
+    """Let Optuna choose a sample, or read the one that it has chosen for this trial."""
     try:
-        trial.suggest_float("learn_rate", low, high, log=True)
-        trial.suggest_categorical("strategy", space.strategies)
-        for key, limits in space.settings.items():
-            if "choices" in limits:
-                trial.suggest_categorical(key, limits["choices"])
+        trial.suggest_float("learn_rate", min(plan.learn_rates), max(plan.learn_rates), log=True)
+        trial.suggest_categorical("strategy", list(plan.strategies))
+        for key, values in search.settings.items():
+            if values.choices:
+                trial.suggest_categorical(key, values.choices)
+            elif isinstance(values.low, int) and isinstance(values.high, int):
+                trial.suggest_int(key, values.low, values.high, log=values.log)
             else:
-                ends = limits["low"], limits["high"]
-                whole = all(isinstance(end, int) for end in ends)
-                suggest = trial.suggest_int if whole else trial.suggest_float
-                suggest(key, *ends, log=limits.get("log", False))
+                trial.suggest_float(key, values.low, values.high, log=values.log)
     except ValueError as error:
         raise BioclinError(
             f"The search in this folder had other ranges ({error}): give another folder with -o"
         ) from None
-    return _sample(trial)
+    return _make_sample(trial)
 
 
-def _sample(trial: Any) -> Sample:
+def _make_sample(trial: Any) -> Sample:
     settings = dict(trial.params)
     return Sample(trial.number, settings.pop("strategy"), settings.pop("learn_rate"), settings)
 
 
-def _storage(folder: Path) -> Any:
-    journal = _optuna().storages.journal
+def _open_storage(folder: Path) -> Any:
+    journal = _import_optuna().storages.journal
     folder.mkdir(parents=True, exist_ok=True)
     return journal.JournalStorage(journal.JournalFileBackend(str(folder / JOURNAL)))
 
 
-def _optuna() -> Any:
+def _import_optuna() -> Any:
     try:
         import optuna
     except ImportError:
         raise BioclinError(
-            "A search needs Optuna: pip install 'spacy-bioclin[sweep]', or leave `search` out and "
-            "give a grid"
+            "A search needs Optuna: pip install 'spacy-bioclin[sweep]', or remove `search` to run "
+            "the grid"
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

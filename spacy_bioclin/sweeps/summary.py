@@ -1,107 +1,86 @@
-"""Figures of a sweep from the results of its trials. Every choice is made on dev, none on test."""
+"""Statistics of a sweep. Every choice is made on dev, none on test."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import BioclinError
+from .results import DONE
 
 Result = Mapping[str, Any]
-# What a row of the papers' tables stands for; all else but the seed is a configuration.
+# The rows of the papers' tables. Everything else but the seed is a configuration.
 GROUP = ("task", "encoder", "strategy")
-FAILED_BELOW = 0.05
 
 
 def has_failed(result: Result, failed_below: float) -> bool:
-    """RETURNS (bool): Whether the trial did not end well, or learned next to nothing: a failed run
-    in the sense of Mosbach et al. (2021), judged on dev."""
-    return result["status"] != "done" or result["dev"]["f"] < failed_below
+    """Tell whether a trial has failed as in Mosbach et al. (2021), judged on dev: it did not end
+    well, or learned next to nothing."""
+    return result["status"] != DONE or result["dev"]["f"] < failed_below
 
 
-def summarize(results: Sequence[Result], failed_below: float = FAILED_BELOW) -> dict[str, Any]:
-    """All figures of a sweep.
+def summarize(results: Sequence[Result], failed_below: float = 0.05) -> dict[str, Any]:
+    """Compute all statistics of a sweep.
 
-    Means, medians and deviations are over every run that has a score, those below `failed_below`
-    included; runs without a score (diverged, crashed) are counted as failed and in nothing else.
+    Means, medians and deviations are over all runs with a score, those below `failed_below`
+    included. Runs without a score (diverged, crashed) only count as failed.
+
     results (Sequence[Result]): One per trial: `trial` (task, encoder, strategy, learn_rate, seed,
         …), `status`, and `dev`, `test` with p, r, f between 0 and 1, both None unless done.
-    failed_below (float): F1 on dev.
-    RETURNS (dict[str, Any]): `failed_below`, and `groups`: of each task, encoder and strategy the
-        number of trials, statistics of all runs, `failed`, `configurations` (what differs besides
-        the seed, mostly the rate) with statistics and their `run` that is best on dev, and `best`:
-        the configuration chosen on dev by its best run (`by_run`), by the median (`by_median`) and
-        by the mean of its runs (`by_mean`). For JSON.
-    RAISES (BioclinError): If there is no result.
+    failed_below (float): F1 on dev below which a trial has failed.
+    RETURNS (dict[str, Any]): `failed_below`, and `groups`, one for each task, encoder and strategy:
+        these three, `model` (the encoder, with the strategy if the sweep has several), `trials`,
+        statistics of all runs, `failed`, `configurations` (what differs besides the seed, mostly the
+        rate) with statistics and the `run` that is best on dev, and `best`: the configuration
+        chosen on dev by its best run (`by_run`), by the median (`by_median`) and by the mean of its
+        runs (`by_mean`). Ready for JSON.
+    RAISES (BioclinError): There is no result.
     """
     if not results:
         raise BioclinError("The sweep has no results to summarize; run at least one trial.")
+    grouped = _group_by(lambda result: tuple(result["trial"][key] for key in GROUP), results)
+    several = len({strategy for _, _, strategy in grouped}) > 1
     groups = [
-        {**dict(zip(GROUP, name, strict=True)), **_group(of_group, failed_below)}
-        for name, of_group in _by(lambda result: _name(result), results).items()
+        {
+            "task": task,
+            "encoder": encoder,
+            "strategy": strategy,
+            "model": f"{encoder}, {strategy}" if several else encoder,
+            **_summarize_group(runs, failed_below),
+        }
+        for (task, encoder, strategy), runs in grouped.items()
     ]
     return {"failed_below": failed_below, "groups": groups}
 
 
-def _name(result: Result) -> tuple[str, ...]:
-    return tuple(result["trial"][key] for key in GROUP)
+def find_best_runs(results: Iterable[Result], group: Mapping[str, Any]) -> list[Result]:
+    """Find the scored runs of a group at the configuration whose mean is best on dev.
 
-
-def _configuration(result: Result) -> dict[str, Any]:
-    """RETURNS (dict): The trial without its group and its seed."""
-    return {key: v for key, v in result["trial"].items() if key not in (*GROUP, "seed")}
-
-
-def _by(key: Callable[[Result], Any], results: Iterable[Result]) -> dict[Any, list[Result]]:
-    """RETURNS (dict): Results by a key, in order of first appearance."""
-    found: dict[Any, list[Result]] = {}
-    for result in results:
-        found.setdefault(key(result), []).append(result)
-    return found
-
-
-def _group(results: Sequence[Result], failed_below: float) -> dict[str, Any]:
-    of_configuration = _by(lambda result: tuple(_configuration(result).items()), results)
-    configurations = [
-        {
-            **_configuration(runs[0]),
-            "learn_rate_used": runs[0]["settings"]["learn_rate"],
-            "trials": len(runs),
-            "failed": sum(has_failed(run, failed_below) for run in runs),
-            **_scores(runs),
-            "run": _best_run(runs),
-        }
-        for runs in of_configuration.values()
+    group (Mapping[str, Any]): One of the `groups` of `summarize`.
+    RETURNS (list[Result]): Empty if no run has a score.
+    """
+    best = group["best"]["by_mean"]
+    return [
+        result
+        for result in select_group(results, group)
+        if best is not None
+        and result["test"] is not None
+        and all(best.get(key) == value for key, value in _get_configuration(result).items())
     ]
-    scored = [one for one in configurations if one["run"] is not None]
-
-    def best(figure: str) -> dict[str, Any] | None:
-        return max(scored, key=lambda one: one["dev"]["f"][figure], default=None)
-
-    return {
-        "trials": len(results),
-        **_scores(results),
-        "failed": [_failure(result) for result in results if has_failed(result, failed_below)],
-        "configurations": configurations,
-        "best": {"by_run": best("max"), "by_median": best("median"), "by_mean": best("mean")},
-    }
 
 
-def _scores(results: Sequence[Result]) -> dict[str, Any]:
-    """RETURNS (dict): `dev` and `test`: statistics of p, r and f."""
-    return {
-        split: {
-            key: describe([result[split][key] for result in results if result[split] is not None])
-            for key in "prf"
-        }
-        for split in ("dev", "test")
-    }
+def select_group(results: Iterable[Result], group: Mapping[str, Any]) -> list[Result]:
+    """Select the results of a group of `summarize`."""
+    return [one for one in results if all(one["trial"][key] == group[key] for key in GROUP)]
 
 
 def describe(values: Sequence[float]) -> dict[str, float | None]:
-    """RETURNS (dict): `n`, mean, sd (of a sample: n - 1), median, min, max; None where there are
-    too few values."""
+    """Compute statistics of a sample.
+
+    RETURNS (dict): `n`, `mean`, `sd` (with n - 1), `median`, `min` and `max`; None for those that
+        need more values.
+    """
     if not values:
-        return {"n": 0, **dict.fromkeys(("mean", "sd", "median", "min", "max"))}
+        return {"n": 0, "mean": None, "sd": None, "median": None, "min": None, "max": None}
     return {
         "n": len(values),
         "mean": statistics.fmean(values),
@@ -112,37 +91,80 @@ def describe(values: Sequence[float]) -> dict[str, float | None]:
     }
 
 
-def _best_run(runs: Sequence[Result]) -> dict[str, Any] | None:
-    """RETURNS (dict | None): The run that is best on dev, and when in its training it was."""
+def _group_by(key: Callable[[Result], Any], results: Iterable[Result]) -> dict[Any, list[Result]]:
+    """Group results by a key, in order of first appearance."""
+    groups: dict[Any, list[Result]] = {}
+    for result in results:
+        groups.setdefault(key(result), []).append(result)
+    return groups
+
+
+def _get_configuration(result: Result) -> dict[str, Any]:
+    """Get the trial without its group and its seed."""
+    return {key: value for key, value in result["trial"].items() if key not in (*GROUP, "seed")}
+
+
+def _summarize_group(results: Sequence[Result], failed_below: float) -> dict[str, Any]:
+    failed = [result for result in results if has_failed(result, failed_below)]
+    grouped = _group_by(lambda result: tuple(_get_configuration(result).items()), results)
+    configurations = [
+        {
+            **_get_configuration(runs[0]),
+            "learn_rate_used": runs[0]["settings"]["learn_rate"],
+            "trials": len(runs),
+            "failed": sum(has_failed(run, failed_below) for run in runs),
+            **_describe_scores(runs),
+            "run": _find_best_run(runs),
+        }
+        for runs in grouped.values()
+    ]
+    scored = [one for one in configurations if one["run"] is not None]
+
+    def find_best(statistic: str) -> dict[str, Any] | None:
+        return max(scored, key=lambda one: one["dev"]["f"][statistic], default=None)
+
+    return {
+        "trials": len(results),
+        **_describe_scores(results),
+        "failed": [
+            {
+                **{key: value for key, value in run["trial"].items() if key not in GROUP},
+                "status": run["status"],
+                "dev_f": run["dev"] and run["dev"]["f"],
+                "error": run["error"],
+            }
+            for run in failed
+        ],
+        "configurations": configurations,
+        "best": {
+            "by_run": find_best("max"),
+            "by_median": find_best("median"),
+            "by_mean": find_best("mean"),
+        },
+    }
+
+
+def _describe_scores(results: Sequence[Result]) -> dict[str, Any]:
+    """Compute the statistics of p, r and f on dev and test."""
+    return {
+        split: {
+            key: describe([result[split][key] for result in results if result[split] is not None])
+            for key in "prf"
+        }
+        for split in ("dev", "test")
+    }
+
+
+def _find_best_run(runs: Sequence[Result]) -> dict[str, Any] | None:
+    """Find the run that is best on dev, and when in its training that was."""
     scored = [run for run in runs if run["dev"] is not None]
     if not scored:
         return None
     run = max(scored, key=lambda run: run["dev"]["f"])
     return {
-        **{"seed": run["trial"]["seed"], "step": run["best_step"], "epoch": run["best_epoch"]},
-        **{split: {key: run[split][key] for key in "prf"} for split in ("dev", "test")},
+        "seed": run["trial"]["seed"],
+        "step": run["best_step"],
+        "epoch": run["best_epoch"],
+        "dev": {key: run["dev"][key] for key in "prf"},
+        "test": {key: run["test"][key] for key in "prf"},
     }
-
-
-def _failure(result: Result) -> dict[str, Any]:
-    trial = {key: value for key, value in result["trial"].items() if key not in GROUP}
-    dev = None if result["dev"] is None else result["dev"]["f"]
-    return {**trial, "status": result["status"], "dev_f": dev, "error": result["error"]}
-
-
-def runs_of(results: Iterable[Result], group: Mapping[str, Any]) -> list[Result]:
-    """The scored runs of a group at the configuration whose mean is best on dev.
-
-    group (Mapping[str, Any]): One of the `groups` of `summarize`.
-    RETURNS (list[Result]): Empty if none has a score.
-    """
-    best = group["best"]["by_mean"]
-    wanted = tuple(group[key] for key in GROUP)
-    return [
-        result
-        for result in results
-        if best is not None
-        and _name(result) == wanted
-        and result["test"] is not None
-        and all(best.get(key) == value for key, value in _configuration(result).items())
-    ]

@@ -4,7 +4,6 @@ import random
 import shutil
 import time
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +25,17 @@ from ..training.corpora import convert_task
 from ..training.epochs import count_updates, set_updates
 from ..training.loop import BEST, Diverged, train
 from ..training.state import STATE
-from .sweep import CRASHED, DIVERGED, DONE, Corpus, Plan, Trial, trial_folder, write_result
+from .plan import Corpus, Plan, Trial
+from .results import CRASHED, DIVERGED, Result, get_folder, make_result, write_result
 
-# So that a sweep's small training sets are the same for every seed.
-SUBSET_SEED = 0
+SUBSET_SEED = 0  # the same small training set for every seed of a sweep
 
 
 def prepare_corpora(plan: Plan, task: str, out: Path) -> Path:
-    """Bring the corpora of a task to where its trials look for them.
+    """Convert or copy the corpora of a task into the folder of the sweep, cut to size.
 
     RETURNS (Path): Folder with train.spacy, dev.spacy and test.spacy.
-    RAISES (BioclinError): One is not there and cannot be made.
+    RAISES (BioclinError): A corpus is missing and cannot be converted.
     """
     folder = out / "corpora" / task
     corpus = find_corpus(plan, task)
@@ -44,12 +43,13 @@ def prepare_corpora(plan: Plan, task: str, out: Path) -> Path:
         if (folder / f"{split}.spacy").exists():
             continue
         source = Path(corpus.path) if corpus.path else out / "corpora" / "whole" / task
-        if not corpus.path and not (source / f"{split}.spacy").exists():
-            convert_task(task, find_task(task, corpus.lang or None), source)
-        if not (source / f"{split}.spacy").exists():
-            raise BioclinError(f"tasks.{task}: {source} holds no {split}.spacy")
-        n_notes = plan.notes_of(task, split)
-        docs = list(read_docs(source / f"{split}.spacy", spacy.blank(corpus.lang).vocab))
+        path = source / f"{split}.spacy"
+        if not corpus.path and not path.exists():
+            convert_task(task, find_task(task, corpus.lang), source)
+        if not path.exists():
+            raise BioclinError(f"tasks.{task}: {source} has no {split}.spacy")
+        docs = list(read_docs(path, spacy.blank(corpus.lang).vocab))
+        n_notes = plan.count_notes(task, split)
         if n_notes and n_notes < len(docs):
             docs = random.Random(SUBSET_SEED).sample(docs, n_notes)
         write_docs(docs, folder / f"{split}.spacy")
@@ -57,85 +57,77 @@ def prepare_corpora(plan: Plan, task: str, out: Path) -> Path:
 
 
 def find_corpus(plan: Plan, task: str) -> Corpus:
-    """RETURNS (Corpus): With the language and the layer, from the catalogue where it knows them."""
+    """Complete the corpus of a task with the catalogue's language and layer.
+
+    RAISES (BioclinError): The language is unknown.
+    """
     corpus = plan.tasks[task]
     if corpus.path is None:
         known = find_task(task, corpus.lang or None)
         layers = sorted(set(known.layers.values()))
         layer = corpus.layer or (layers[0] if len(layers) == 1 else ENTS)
-        return corpus._replace(lang=known.lang, layer=layer)
+        return corpus.model_copy(update={"lang": known.lang, "layer": layer})
     if not corpus.lang:
-        raise BioclinError(f"tasks.{task} has no lang: say which language its notes are in")
-    return corpus._replace(layer=corpus.layer or ENTS)
+        raise BioclinError(f"tasks.{task} has no lang: set the language of its notes")
+    return corpus.model_copy(update={"layer": corpus.layer or ENTS})
 
 
 def make_config(plan: Plan, trial: Trial, corpora: Path) -> Config:
-    """RETURNS (Config): Of this trial, not interpolated."""
+    """Make the config of a trial, not interpolated.
+
+    corpora (Path): See `prepare_corpora`.
+    """
     config = load_config(plan.config, interpolate=False)
     if plan.recipe:
         apply_recipe(config, find_recipe(plan.recipe))
-    said = plan.settings_of(trial)
+    settings = plan.get_settings(trial)
     corpus = find_corpus(plan, trial.task)
-    layer = corpus.layer
+    in_ents = corpus.layer == ENTS
     fixed = {
         "paths.train": str(corpora / "train.spacy"),
         "paths.dev": str(corpora / "dev.spacy"),
-        "paths.encoder": said["encoder"],
+        "paths.encoder": settings["encoder"],
         "nlp.lang": corpus.lang,
         "system.seed": trial.seed,
-        "components.ner.spans_key": None if layer == ENTS else layer,
+        "components.ner.spans_key": None if in_ents else corpus.layer,
         # spaCy adds the weights of the component's defaults to what is not set here.
         "training.score_weights": {
-            **dict.fromkeys(("ents_f", "ents_p", "ents_r")),
-            "ents_f" if layer == ENTS else f"spans_{layer}_f": 1.0,
+            "ents_f": None,
+            "ents_p": None,
+            "ents_r": None,
+            "ents_f" if in_ents else f"spans_{corpus.layer}_f": 1.0,
         },
         "training.logger.progress_bar": None,
     }
-    apply_settings(config, {**fixed, **said["settings"]})
+    apply_settings(config, {**fixed, **settings["settings"]})
     if plan.epochs:
         config["training"]["max_epochs"] = plan.epochs
-    set_learn_rate(config, said["learn_rate"])
+    set_learn_rate(config, settings["learn_rate"])
     return config
 
 
 def run_trial(plan: Plan, out: Path, gpu_id: int, threads: int, trial: Trial) -> None:
-    """Train and score; the result is a file in the trial's folder, what training said another.
+    """Train and score a pipeline, and write the result and the log into the trial's folder.
 
-    A run that was killed goes on where it last evaluated. The pipeline itself is thrown away.
+    An interrupted trial resumes at its last evaluation. The pipeline itself is deleted.
+
+    out (Path): Folder of the sweep.
+    gpu_id (int): GPU; -1 for the CPU.
+    threads (int): Threads of torch.
     """
     torch.set_num_threads(threads)
     choose_device(gpu_id)
-    folder = trial_folder(out, trial)
-    folder.mkdir(parents=True, exist_ok=True)
-    training = folder / "training"
+    training = get_folder(out, trial) / "training"
+    training.mkdir(parents=True, exist_ok=True)
     started, cpu_started = time.perf_counter(), time.process_time()
-    result: dict[str, Any] = {
-        "trial": trial._asdict(),
-        "status": DONE,
-        "error": None,
-        "dev": None,
-        "test": None,
-        "curve": [],
-        "settings": plan.settings_of(trial),
+    result = make_result(plan, trial) | {
         "commit": find_commit(),
         "versions": find_versions(),
         "machine": {"cpu": describe_cpu(), "gpus": find_gpus() if gpu_id >= 0 else []},
     }
     corpora = prepare_corpora(plan, trial.task, out)
     try:
-        nlp = init_nlp(make_config(plan, trial, corpora), use_gpu=gpu_id)
-        per_epoch = set_updates(nlp) or count_updates(nlp)
-        result["steps"], result["steps_per_epoch"] = nlp.config["training"]["max_steps"], per_epoch
-        with open(folder / "training.log", "a", encoding="utf-8") as log:
-            resume = (training / STATE).exists()
-            curve = train(nlp, training, resume=resume, use_gpu=gpu_id, stdout=log, stderr=log)
-        best = max(curve, key=lambda point: point[1])[0]
-        result |= {"curve": curve, "best_step": best, "best_epoch": best / per_epoch}
-        best_nlp = spacy.load(training / BEST)
-        for split in ("dev", "test"):
-            result[split] = score(
-                best_nlp, corpora / f"{split}.spacy", find_corpus(plan, trial.task)
-            )
+        _train_and_score(plan, trial, corpora, training, gpu_id, result)
     except Diverged as error:
         result |= {"status": DIVERGED, "error": str(error)}
     except BioclinError as error:
@@ -150,10 +142,31 @@ def run_trial(plan: Plan, out: Path, gpu_id: int, threads: int, trial: Trial) ->
     shutil.rmtree(training, ignore_errors=True)
 
 
-def score(nlp: Language, path: Path, corpus: Corpus) -> dict[str, Any]:
-    """RETURNS (dict): Strict precision, recall and F1 on character offsets of whole notes, and the
-    counts of each note, for the paired bootstrap."""
+def _train_and_score(
+    plan: Plan, trial: Trial, corpora: Path, training: Path, gpu_id: int, result: Result
+) -> None:
+    """Train and score a pipeline, and put everything known so far into the result."""
+    nlp = init_nlp(make_config(plan, trial, corpora), use_gpu=gpu_id)
+    per_epoch = set_updates(nlp) or count_updates(nlp)
+    result |= {"steps": nlp.config["training"]["max_steps"], "steps_per_epoch": per_epoch}
+    with open(training.parent / "training.log", "a", encoding="utf-8") as log:
+        resume = (training / STATE).exists()
+        curve = train(nlp, training, resume=resume, use_gpu=gpu_id, stdout=log, stderr=log)
+    best = max(curve, key=lambda point: point[1])[0]
+    result |= {"curve": curve, "best_step": best, "best_epoch": best / per_epoch}
+    best_nlp = spacy.load(training / BEST)
+    for split in ("dev", "test"):
+        layer = find_corpus(plan, trial.task).layer
+        result[split] = score(best_nlp, corpora / f"{split}.spacy", layer)
+
+
+def score(nlp: Language, path: Path, layer: str) -> dict[str, Any]:
+    """Score a pipeline on a layer of a corpus, strictly, on character offsets of whole notes.
+
+    RETURNS (dict[str, Any]): "p", "r" and "f" between 0 and 1, and "per_doc": the counts of each
+        note, for the paired bootstrap.
+    """
     run = run_pipeline(nlp, list(read_docs(path, nlp.vocab)), lambda doc: None)
-    docs = run.layers[corpus.layer]
-    per_doc: Sequence[Counts] = score_spans([(d.reference, d.predicted) for d in docs]).of_docs()
+    pairs = [(doc.reference, doc.predicted) for doc in run.layers[layer]]
+    per_doc = score_spans(pairs).of_docs()
     return {**Counts.total(per_doc).prf(), "per_doc": [list(counts) for counts in per_doc]}

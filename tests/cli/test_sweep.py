@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.sweeps import run as sweep_run
-from spacy_bioclin.sweeps.sweep import read_plan, read_results, write_result
+from spacy_bioclin.sweeps.plan import read_plan
+from spacy_bioclin.sweeps.results import read_results, write_result
 
 PLAN = """
 tasks: {mine: {path: corpus, lang: es}}
@@ -26,7 +27,7 @@ SEARCH = PLAN.replace("published:", "search: {n_trials: 4}\npublished:")
 
 def fake_trial(plan: Any, out: Path, gpu_id: int, threads: int, trial: Any) -> None:
     """Better at 1e-4 than at 1e-5, and better frozen; seed 1 diverges at 1e-5."""
-    settings = plan.settings_of(trial)
+    settings = plan.get_settings(trial)
     frozen = "components.transformer.model.strategy.freeze_layers" in settings["settings"]
     good = trial.learn_rate > 2e-5 or trial.seed == 0
     n_right = round(6 - abs(math.log10(trial.learn_rate) + 4)) + 2 * frozen
@@ -135,4 +136,4 @@ def test_a_process_that_dies_is_a_crashed_trial(
 
 
 def all_results(tmp_path: Path) -> list[dict[str, Any]]:
-    return read_results(tmp_path / "out", read_plan(tmp_path / "plan.yml").trials())
+    return read_results(tmp_path / "out", read_plan(tmp_path / "plan.yml").list_trials())

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.sweeps.plan import Trial
 from spacy_bioclin.sweeps.ray_tasks import run_on_ray, start_ray
-from spacy_bioclin.sweeps.sweep import Trial
 
 ROOT = Path(__file__).parents[2]
 

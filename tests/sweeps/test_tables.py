@@ -10,20 +10,20 @@ from xml.etree import ElementTree
 import pytest
 
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.sweeps.page import render_page
-from spacy_bioclin.sweeps.summary import describe, has_failed, runs_of, summarize
-from spacy_bioclin.sweeps.sweep import read_plan
+from spacy_bioclin.sweeps.plan import Published, read_plan
+from spacy_bioclin.sweeps.report import render_page
+from spacy_bioclin.sweeps.summary import describe, find_best_runs, has_failed, summarize
 from spacy_bioclin.sweeps.tables import (
-    as_markdown,
-    blue_table,
-    carrino_table,
-    comparison_table,
-    failure_table,
-    lewis_table,
-    rate_table,
-    search_table,
-    show_rate,
-    spread_table,
+    format_rate,
+    make_blue_table,
+    make_carrino_table,
+    make_comparison_table,
+    make_failure_table,
+    make_lewis_table,
+    make_rate_table,
+    make_search_table,
+    make_spread_table,
+    to_markdown,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -132,21 +132,21 @@ def test_failed_runs_are_counted_and_named() -> None:
         (1e-5, 1, "crashed"),
     ]
     assert [one["failed"] for one in group["configurations"]] == [2, 1]
-    table = failure_table(summarize(runs))
+    table = make_failure_table(summarize(runs))
     assert table is not None
     assert table.rows[0] == ["pharmaconer", "tiny", "1e-3", "0", "diverged", "–", "loss is nan"]
     assert table.rows[1] == ["pharmaconer", "tiny", "1e-3", "1", "done", "0.0400", ""]
-    assert failure_table(summarize(GRID)) is None
+    assert make_failure_table(summarize(GRID)) is None
 
 
 def test_a_group_without_a_score_has_no_best() -> None:
     found = summarize([result(1e-3, seed, None, None, status="diverged") for seed in (0, 1)])
     assert only(found)["best"] == {"by_run": None, "by_median": None, "by_mean": None}
-    [row] = carrino_table(found).rows
+    [row] = make_carrino_table(found).rows
     assert row == ["pharmaconer", "tiny", "ours", *["–"] * 6, "0", "2"]
-    assert lewis_table(found).rows == blue_table(found).rows == []
-    assert spread_table(found).rows[0][-1] == "2 of 2"
-    assert runs_of(GRID, only(found)) == []
+    assert make_lewis_table(found).rows == make_blue_table(found).rows == []
+    assert make_spread_table(found).rows[0][-1] == "2 of 2"
+    assert find_best_runs(GRID, only(found)) == []
     json.dumps(found, allow_nan=False)
 
 
@@ -156,17 +156,25 @@ def test_no_results() -> None:
 
 
 PUBLISHED = [
-    {
-        **{"task": "pharmaconer", "model": "bsc-bio-ehr-es", "source": "the paper"},
-        **{"f": [0.8913, 0.01], "p": [0.8758, 0.01], "r": [0.9073, 0.01], "best": [0.8954, 0.0]},
-        **{"learn_rate": 3e-5, "epoch": 10, "median": 0.8913, "mean": [0.89, 0.012]},
-    },
-    {"task": "ictusnet", "model": "bsc-bio-es", "source": "the paper", "f": [0.8727, 0.01]},
+    Published(
+        task="pharmaconer",
+        model="bsc-bio-ehr-es",
+        source="the paper",
+        f=[0.8913, 0.01],
+        p=[0.8758, 0.01],
+        r=[0.9073, 0.01],
+        best=[0.8954, 0.0],
+        learn_rate=3e-5,
+        epoch=10,
+        median=0.8913,
+        mean=[0.89, 0.012],
+    ),
+    Published(task="ictusnet", model="bsc-bio-es", source="the paper", f=[0.8727, 0.01]),
 ]
 
 
 def test_table_of_carrino() -> None:
-    table = carrino_table(summarize(GRID), PUBLISHED)
+    table = make_carrino_table(summarize(GRID), PUBLISHED)
     paper, ours, other = table.rows
     assert paper[:9] == [
         *("pharmaconer", "bsc-bio-ehr-es", "the paper", "0.8913±0.01", "0.8758±0.01"),
@@ -184,22 +192,22 @@ def test_table_of_carrino() -> None:
 
 def test_strategies_have_rows_of_their_own() -> None:
     runs = [result(1e-5, 0, 0.5, 0.5), result(1e-5, 0, 0.6, 0.4, strategy="frozen")]
-    rows = carrino_table(summarize(runs)).rows
+    rows = make_carrino_table(summarize(runs)).rows
     assert [row[1] for row in rows] == ["tiny, plain", "tiny, frozen"]
     assert rows[0][3] == "0.5000"  # one run has no deviation
 
 
 def test_table_of_lewis_and_of_blue() -> None:
     runs = [*GRID, *(result(3e-5, s, 0.5, f, task="cantemist") for s, f in enumerate((0.4, 0.9)))]
-    published = [*PUBLISHED, {**PUBLISHED[0], "task": "cantemist", "median": 0.84}]
-    lewis = lewis_table(summarize(runs), published)
+    published = [*PUBLISHED, PUBLISHED[0].model_copy(update={"task": "cantemist", "median": 0.84})]
+    lewis = make_lewis_table(summarize(runs), published)
     assert lewis.head == ["Task", "bsc-bio-ehr-es (the paper)", "tiny (ours)"]
     assert lewis.rows == [
         ["pharmaconer", "89.1", "72.0"],
         ["cantemist", "84.0", "65.0"],
         ["Mean of 2 tasks", "86.6", "68.5"],  # (89.13 + 84) / 2, (72 + 65) / 2
     ]
-    blue = blue_table(summarize(runs), PUBLISHED)
+    blue = make_blue_table(summarize(runs), PUBLISHED)
     # 3e-5: mean 0.73, squares 0.0009 + 0.0001 + 0.0016, / 2 = 0.0013, root 0.0361.
     assert blue.rows == [
         ["pharmaconer", "89.0 (1.2)", "73.0 (3.6)"],
@@ -210,15 +218,15 @@ def test_table_of_lewis_and_of_blue() -> None:
 def test_tables_of_spread_and_rates() -> None:
     found = summarize(GRID)
     expected = ["9", "0.7533", "0.1203", "0.7200", "0.6000", "0.9000", "0 of 9"]
-    assert spread_table(found).rows == [["pharmaconer", "tiny", *expected]]
-    rates = rate_table(found)
+    assert make_spread_table(found).rows == [["pharmaconer", "tiny", *expected]]
+    rates = make_rate_table(found)
     assert rates.head[2:] == ["1e-5", "3e-5", "5e-5"]
     assert rates.rows[0][2:] == ["0.9000±0.000", "0.7300±0.036", "0.6300±0.026"]
 
 
 def test_runs_to_compare_are_those_of_the_best_mean() -> None:
     runs = [*GRID, result(3e-5, 3, None, None, status="diverged")]
-    found = runs_of(runs, only(summarize(runs)))
+    found = find_best_runs(runs, only(summarize(runs)))
     assert [(one["trial"]["learn_rate"], one["trial"]["seed"]) for one in found] == [
         (3e-5, seed) for seed in range(3)
     ]
@@ -232,7 +240,7 @@ def test_table_of_a_search_has_the_best_on_dev_first() -> None:
             run["trial"].update({"sample": sample, "from": "plain", "layer_decay": decay})
             runs.append(run)
     runs[3]["dev"]["f"] = 0.72
-    first, second = search_table(summarize(runs)).rows
+    first, second = make_search_table(summarize(runs)).rows
     shown = ["1", "from plain, layer_decay 0.8", "2.5e-4", "0.7100±0.014", "0.6000±0.000"]
     assert first == ["pharmaconer", "tiny", *shown]
     shown = ["0", "from plain, layer_decay 0.9123", "1e-4", "0.6000±0.000", "0.5000±0.000"]
@@ -242,39 +250,39 @@ def test_table_of_a_search_has_the_best_on_dev_first() -> None:
 def test_table_of_comparisons() -> None:
     figures = {"difference": 0.0123, "low": -0.001, "high": 0.0256, "p": 0.0712}
     one = {"task": "t", "model": "m", "baseline": "b", "documents": figures}
-    table = comparison_table([{**one, "documents_and_seeds": {**figures, "p": 0.2}}])
+    table = make_comparison_table([{**one, "documents_and_seeds": {**figures, "p": 0.2}}])
     assert table is not None
     interval = "-0.10 to +2.56"
     assert table.rows == [["t", "m", "b", "+1.23", interval, "0.0712", interval, "0.2000"]]
-    table = comparison_table([{**one, "documents_and_seeds": None}])
+    table = make_comparison_table([{**one, "documents_and_seeds": None}])
     assert table is not None and table.rows[0][-2:] == ["–", "–"]
-    assert comparison_table([]) is None
+    assert make_comparison_table([]) is None
 
 
 @pytest.mark.parametrize(
     ("rate", "shown"), [(8e-6, "8e-6"), (1e-5, "1e-5"), (2.5e-4, "2.5e-4"), (0.1, "1e-1")]
 )
 def test_rates_are_shown_as_papers_do(rate: float, shown: str) -> None:
-    assert show_rate(rate) == shown
+    assert format_rate(rate) == shown
 
 
 def test_published_rows_of_the_paper_agree_with_themselves() -> None:
     plan = read_plan(ROOT / "configs" / "sweeps" / "carrino.yml")
-    rows = carrino_table(summarize(GRID), plan.published).rows
+    rows = make_carrino_table(summarize(GRID), plan.published).rows
     assert [sum(row[0] == task for row in rows) for task in TASKS] == [8 + 1, 8, 8]
     for row in plan.published:  # the average F1 is that of the precision and the recall beside it
-        p, r = row["p"][0], row["r"][0]
-        assert row["f"][0] == pytest.approx(2 * p * r / (p + r), abs=3e-4)
-    assert len({(row["task"], row["model"]) for row in plan.published}) == 24
+        p, r = row.p[0], row.r[0]
+        assert row.f[0] == pytest.approx(2 * p * r / (p + r), abs=3e-4)
+    assert len({(row.task, row.model) for row in plan.published}) == 24
 
 
 def test_markdown_and_page() -> None:
-    table = carrino_table(summarize(GRID), PUBLISHED)._replace(note="a < b")
+    table = make_carrino_table(summarize(GRID), PUBLISHED)._replace(note="a < b")
     table.rows[1][1] = "a|b <i>"
-    markdown = as_markdown(table)
+    markdown = to_markdown(table)
     assert "| pharmaconer | a\\|b <i> | ours |" in markdown
     assert len({line.replace("\\|", "").count("|") for line in markdown.splitlines()[2:6]}) == 1
-    page = render_page("Sweep of <x>", [("Trials", "9")], ["<svg></svg>"], [table])
+    page = render_page("Sweep of <x>", {"Trials": "9"}, ["<svg></svg>"], [table])
     assert "Sweep of &lt;x&gt;" in page and "<svg></svg>" in page and "a|b &lt;i&gt;" in page
     assert page.count('<tr class="ours">') == 1
     assert re.findall(r"(?:src|href)=|<script|url\(", page) == []

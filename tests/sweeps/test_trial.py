@@ -8,7 +8,8 @@ import spacy
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.sweeps import trial as trial_module
-from spacy_bioclin.sweeps.sweep import CRASHED, DIVERGED, DONE, Plan, read_plan, read_results
+from spacy_bioclin.sweeps.plan import Plan, read_plan
+from spacy_bioclin.sweeps.results import CRASHED, DIVERGED, DONE, read_results
 from spacy_bioclin.sweeps.trial import find_corpus, make_config, prepare_corpora, run_trial
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +59,7 @@ def test_corpora_are_drawn_once(plan: Plan, folder: Path) -> None:
 def test_a_trial_is_trained_scored_and_cleared_away(
     plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [trial, *_] = plan.trials()
+    [trial, *_] = plan.list_trials()
     losses = []
     score = trial_module.score
     monkeypatch.setattr(
@@ -77,7 +78,7 @@ def test_a_trial_is_trained_scored_and_cleared_away(
 
 
 def test_dev_is_scored_by_the_layer_alone(plan: Plan, folder: Path) -> None:
-    [trial, *_] = plan.trials()
+    [trial, *_] = plan.list_trials()
     config = make_config(plan, trial, prepare_corpora(plan, "demo", folder))
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
     weights = nlp.config["training"]["score_weights"]
@@ -85,7 +86,7 @@ def test_dev_is_scored_by_the_layer_alone(plan: Plan, folder: Path) -> None:
 
 
 def test_a_trial_that_diverges_says_at_which_rate(plan: Plan, folder: Path) -> None:
-    trial = plan.trials()[1]
+    trial = plan.list_trials()[1]
     run_trial(plan, folder, -1, 1, trial)
     [result] = read_results(folder, [trial])
     assert result["status"] == DIVERGED
@@ -95,7 +96,7 @@ def test_a_trial_that_diverges_says_at_which_rate(plan: Plan, folder: Path) -> N
 
 
 def test_a_trial_that_cannot_be_set_up_says_why(plan: Plan, folder: Path) -> None:
-    trial = plan.trials()[2]
+    trial = plan.list_trials()[2]
     run_trial(plan, folder, -1, 1, trial)
     [result] = read_results(folder, [trial])
     assert result["status"] == CRASHED
@@ -103,6 +104,6 @@ def test_a_trial_that_cannot_be_set_up_says_why(plan: Plan, folder: Path) -> Non
 
 
 def test_a_language_is_needed_for_a_corpus_of_ones_own(plan: Plan) -> None:
-    own = plan.tasks["demo"]._replace(path="corpus", lang="")
+    own = plan.tasks["demo"].model_copy(update={"path": "corpus", "lang": ""})
     with pytest.raises(BioclinError, match="has no lang"):
-        find_corpus(plan._replace(tasks={"demo": own}), "demo")
+        find_corpus(plan.model_copy(update={"tasks": {"demo": own}}), "demo")

@@ -42,14 +42,13 @@ def main(
 ) -> None:
     """Run the trials of PLAN that have no result yet, and print tables of all results. The output
     folder gets report.html, tables.md (with every layout) and summary.json."""
+    from ...sweeps.plan import read_plan
     from ...sweeps.report import write_report
-    from ...sweeps.run import Means, run_grid, run_search
-    from ...sweeps.sweep import read_plan
+    from ...sweeps.run import Resources, run_sweep
 
-    read = read_plan(plan)
-    means = None if report_only else Means(jobs, gpu_id, ray)
-    results = (run_search if read.search else run_grid)(read, output, means)
-    tables = write_report(f"Sweep {plan.stem}", output, read, results, against=against)
+    sweep = read_plan(plan)
+    results = run_sweep(sweep, output, None if report_only else Resources(jobs, gpu_id, ray))
+    tables = write_report(f"Sweep {plan.stem}", output, sweep, results, against=against)
     for name in (table.value, "search", "comparison", "failures"):
         if name in tables:
             _print(tables[name])
