@@ -106,11 +106,10 @@ def draw_scores(
         for value, scores in line:
             middle = round(x(value) + gap * (i - (len(lines) - 1) / 2), 1)
             bottom, top = map(y, _find_whisker(scores))
-            means.append((middle, y(statistics.fmean(scores))))
+            mean = y(statistics.fmean(scores))
+            means.append((middle, mean))
             parts.append(f'<path d="M{middle} {bottom}V{top}" stroke="{colour}"/>')
-            parts.append(
-                _draw_line([(middle - 6, means[-1][1]), (middle + 6, means[-1][1])], colour)
-            )
+            parts.append(f'<path d="M{middle - 6} {mean}h12" stroke="{colour}" stroke-width="2"/>')
             parts += [
                 f'<circle cx="{middle}" cy="{y(score)}" r="3" fill="{colour}" fill-opacity=".6">'
                 f"<title>{escape(name)}, {escape(x_names[value])}: {score:.4f}</title></circle>"

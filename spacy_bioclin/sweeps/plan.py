@@ -149,7 +149,7 @@ class Plan(Settings):
     config: str = "configs/ner.cfg"
     recipe: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
-    strategies: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"plain": {}})
+    strategies: dict[str, dict[str, Any]] = Field({"plain": {}})
     epochs: int | None = None
     train_notes: int | dict[str, int] | None = None
     dev_notes: int | None = None

@@ -76,7 +76,7 @@ def _import_ray() -> Any:
         import ray
     except ImportError:
         raise BioclinError(
-            "--ray needs Ray: pip install 'spacy-bioclin[ray]', or leave --ray out to run trials in "
-            "processes of this machine"
+            "--ray needs Ray: pip install 'spacy-bioclin[ray]', or leave --ray out to run trials "
+            "in processes of this machine"
         ) from None
     return ray

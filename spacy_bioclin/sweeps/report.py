@@ -103,8 +103,7 @@ def compare_models(
         raise BioclinError(f"model {against!r} is unknown, the sweep has: {'; '.join(models)}")
     counts: dict[str, dict[str, list[Any]]] = {}  # task -> model -> counts of each run
     for group in summary["groups"]:
-        if runs := find_best_runs(results, group):
-            per_run = [run["test"]["per_doc"] for run in runs]
+        if per_run := [run["test"]["per_doc"] for run in find_best_runs(results, group)]:
             counts.setdefault(group["task"], {})[group["model"]] = per_run
     comparisons = []
     for task, by_model in counts.items():
@@ -112,16 +111,15 @@ def compare_models(
         for model, runs in by_model.items():
             if model == baseline or baseline not in by_model:
                 continue
-            pair = runs, by_model[baseline]
-            seeds = None
-            if min(map(len, pair)) > 1:
-                seeds = paired_f1_difference(*pair, resample_runs=True)._asdict()
+            others, seeds = by_model[baseline], None
+            if min(len(runs), len(others)) > 1:
+                seeds = paired_f1_difference(runs, others, resample_runs=True)._asdict()
             comparisons.append(
                 {
                     "task": task,
                     "model": model,
                     "baseline": baseline,
-                    "documents": paired_f1_difference(*pair)._asdict(),
+                    "documents": paired_f1_difference(runs, others)._asdict(),
                     "documents_and_seeds": seeds,
                 }
             )

@@ -29,8 +29,8 @@ def summarize(results: Sequence[Result], failed_below: float = 0.05) -> dict[str
     failed_below (float): F1 on dev below which a trial has failed.
     RETURNS (dict[str, Any]): `failed_below`, and `groups`, one for each task, encoder and strategy:
         these three, `model` (the encoder, with the strategy if the sweep has several), `trials`,
-        statistics of all runs, `failed`, `configurations` (what differs besides the seed, mostly the
-        rate) with statistics and the `run` that is best on dev, and `best`: the configuration
+        statistics of all runs, `failed`, `configurations` (what differs besides the seed, mostly
+        the rate) with statistics and the `run` that is best on dev, and `best`: the configuration
         chosen on dev by its best run (`by_run`), by the median (`by_median`) and by the mean of its
         runs (`by_mean`). Ready for JSON.
     RAISES (BioclinError): There is no result.
