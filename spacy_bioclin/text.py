@@ -15,11 +15,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-# A value is looked for if it has this many letters and digits, or this many digits alone: four
-# digits are a year or a dose.
+# Shorter values are not searched for. Digits alone must be more, since four are a year or a dose.
 MIN_CHARS = 3
 MIN_DIGITS = 5
-# From here on a value may be broken anywhere; a shorter one only where it is broken itself.
+# Values from this length on are found with separators anywhere in them, shorter ones only with as
+# many words as they have.
 MIN_CHARS_SPLIT = 7
 
 TextSpan = tuple[int, int, str]
@@ -37,7 +37,7 @@ def fold_alnum(text: str) -> str:
 
 
 class _PlainLetters(dict[int, str]):
-    """Code point -> its letter in lower case without accents, computed when it is first met."""
+    """Map a code point to its letter in lower case without accents. Results are cached."""
 
     def __missing__(self, code: int) -> str:
         self[code] = unicodedata.normalize("NFD", chr(code).lower())[0]
@@ -48,22 +48,22 @@ _PLAIN_LETTERS = _PlainLetters()
 
 
 def fold_by_char(text: str) -> str:
-    """Write a text in lower case without accents, one code point for each of its code points."""
+    """Convert a text to lower case without accents, keeping the number of code points."""
     return text.lower() if text.isascii() else text.translate(_PLAIN_LETTERS)
 
 
 def fold_spaces(text: str) -> str:
-    """Ignore case, and write every run of white space as one blank."""
+    """Remove case, and replace every run of white space by one blank."""
     return " ".join(text.casefold().split())
 
 
 def compose(text: str) -> str:
-    """Write each letter and its accents as one code point, where there is one (NFC)."""
+    """Compose letters and their accents into single code points, where these exist (NFC)."""
     return unicodedata.normalize("NFC", text)
 
 
 class FoldedText:
-    """A folded text, to search for many values in time linear in the text for each.
+    """A folded text to search in. A search takes time linear in the length of the text.
 
     text (str): The text.
     """
@@ -75,10 +75,10 @@ class FoldedText:
         self._places = [i for i, part in enumerate(parts) for _ in part]
 
     def find(self, value: str) -> Iterator[tuple[int, int]]:
-        """Find a value as whole words, however it is written.
+        """Find a value as whole words, ignoring case, accents and separators.
 
-        value (str): A value with fewer than MIN_CHARS letters and digits, or fewer than MIN_DIGITS
-            digits alone, is never found.
+        value (str): The value. It is never found if it has fewer than MIN_CHARS letters and digits,
+            or nothing but fewer than MIN_DIGITS digits.
         YIELDS (tuple[int, int]): Start and end, in code points.
         """
         key = fold_alnum(value)
@@ -88,7 +88,7 @@ class FoldedText:
         at = self.folded.find(key)
         while at >= 0:
             start, end = self._places[at], self._places[at + len(key) - 1] + 1
-            # The marks of a decomposed last letter belong to it.
+            # Include the combining marks of the last letter.
             while end < len(self.text) and unicodedata.combining(self.text[end]):
                 end += 1
             whole = not (
@@ -105,9 +105,10 @@ class FoldedText:
 
 
 def find_values(values: Iterable[tuple[str, str]], text: str) -> list[TextSpan]:
-    """Find known strings in a text.
+    """Find known values in a text.
 
-    values (Iterable[tuple[str, str]]): Pairs of a name for its kind and the string.
+    values (Iterable[tuple[str, str]]): Pairs of kind and value.
+    text (str): The text.
     RETURNS (list[TextSpan]): (start, end, kind) in code points, sorted.
     """
     searched = FoldedText(text)
@@ -119,7 +120,8 @@ def find_values(values: Iterable[tuple[str, str]], text: str) -> list[TextSpan]:
 def find_leaks(values: Iterable[tuple[str, str]], text: str) -> list[str]:
     """List the kinds of the values that a text contains.
 
-    values (Iterable[tuple[str, str]]): Pairs of a name for its kind and the string.
-    RETURNS (list[str]): Sorted, each kind once.
+    values (Iterable[tuple[str, str]]): Pairs of kind and value.
+    text (str): The text.
+    RETURNS (list[str]): The kinds, sorted, without repeats.
     """
     return sorted({kind for _, _, kind in find_values(values, text)})

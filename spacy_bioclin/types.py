@@ -1,4 +1,4 @@
-"""Names for the data that travels between rooms. No behaviour lives here."""
+"""Types of the data that several parts of the package exchange, without behaviour."""
 
 from typing import Any, NamedTuple
 
@@ -14,20 +14,20 @@ Fragment = tuple[int, int]
 # (start, end, label): what the scorers compare.
 CharSpan = tuple[int, int, str]
 
-# Key in `doc.user_data` under which a gold Doc keeps its annotations as they stand in the corpus
-# file, before any boundary was snapped to a token:
+# Key in `doc.user_data` under which a gold Doc keeps the annotations of the corpus file, with their
+# exact boundaries, which may be within tokens:
 # {"id": str, "task": str, "layers": {layer: [[start, end, label, kb_id], ...]}}.
-# The layer "ents" is what `doc.ents` is made of, any other layer stands in `doc.spans[layer]`.
+# The layer "ents" is in `doc.ents`, any other layer is in `doc.spans[layer]`.
 GOLD_KEY = "bioclin_gold"
 
 
 class SpanAnnotation(NamedTuple):
-    """A labelled span of a text as its corpus file states it.
+    """A labelled span of a text, as in its corpus file.
 
     id (str): Identifier within the document ("T1").
     label (str): Entity type.
     fragments (tuple[Fragment, ...]): Character offsets, one pair per fragment, in file order.
-    surface (str): The covered text as the file gives it ("" where the format has none).
+    surface (str): The covered text as in the file ("" if the format has none).
     concept_ids (tuple[str, ...]): Terminology ids, in file order.
     """
 
@@ -39,7 +39,12 @@ class SpanAnnotation(NamedTuple):
 
 
 class RelationAnnotation(NamedTuple):
-    """A labelled link between annotations: args are (role, annotation id)."""
+    """A labelled relation between annotations.
+
+    id (str): Identifier within the document ("R1").
+    label (str): Type of the relation.
+    args (tuple[tuple[str, str], ...]): Pairs of role and annotation id.
+    """
 
     id: str
     label: str
@@ -47,7 +52,13 @@ class RelationAnnotation(NamedTuple):
 
 
 class NoteAnnotation(NamedTuple):
-    """A free-text note on an annotation (brat's "#" lines)."""
+    """A free-text note about an annotation (a "#" line of brat).
+
+    id (str): Identifier within the document ("#1").
+    kind (str): Type of the note ("AnnotatorNotes").
+    target (str): Id of the annotation.
+    text (str): Text of the note.
+    """
 
     id: str
     kind: str
@@ -56,7 +67,11 @@ class NoteAnnotation(NamedTuple):
 
 
 class OtherAnnotation(NamedTuple):
-    """A line that is carried along but not interpreted (brat's A, M, E and * lines)."""
+    """A line that is kept but not interpreted (the A, M, E and * lines of brat).
+
+    id (str): Identifier within the document.
+    raw (str): The whole line.
+    """
 
     id: str
     raw: str
@@ -66,12 +81,12 @@ Annotation = SpanAnnotation | RelationAnnotation | NoteAnnotation | OtherAnnotat
 
 
 class AnnotatedText(NamedTuple):
-    """One document of a corpus: its text and its annotations, in file order.
+    """A document of a corpus with its annotations.
 
-    id (str): File name without suffix, or the document id that the format gives.
-    text (str): The text as it stands in the file: byte-order mark, CR and tabs included.
-    annotations (tuple[Annotation, ...]): In file order.
-    source (str): File the document was read from, for error messages.
+    id (str): File name without suffix, or the document id in the file.
+    text (str): The text as in the file, including byte-order mark, CR and tabs.
+    annotations (tuple[Annotation, ...]): The annotations, in file order.
+    source (str): The file of the document, for error messages.
     """
 
     id: str

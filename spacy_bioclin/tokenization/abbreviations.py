@@ -1,11 +1,11 @@
-"""Abbreviations that a text defines: "virus de la inmunodeficiencia humana (VIH)".
+"""Find the abbreviations that a text defines: "virus de la inmunodeficiencia humana (VIH)".
 
-After Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in
-biomedical text" (PSB 2003): the letters of the short form are found from right to left in the
-words before the bracket, the first one at the start of a word. Added: the initials of the words are
-tried first (links such as "de" may be left out), accents do not count, "EE. UU." has two letters,
-and the order "VIH (virus de la inmunodeficiencia humana)".
-What is looked at around a bracket has at most MAX_LONG characters, so time is linear.
+The algorithm is that of Schwartz and Hearst, "A simple algorithm for identifying abbreviation
+definitions in biomedical text" (PSB 2003): it finds the letters of the short form from right to
+left in the words before the bracket, the first letter at the start of a word. Additions: it tries
+the initials of the words first (links such as "de" may be skipped), ignores accents, reads
+"EE. UU." as two letters, and accepts the order "VIH (virus de la inmunodeficiencia humana)".
+It reads at most MAX_LONG characters around a bracket, so time is linear.
 """
 
 import re
@@ -23,7 +23,7 @@ _SHORT = re.compile(r"[^\W_][\w.+/'’-]*(?: [\w.+/-]+)?")
 _QUOTES = " \n\"'“”«»"
 _SHORT_BEFORE = re.compile(r"[^\W_][\w.+/-]*\Z")
 _ROMAN = re.compile(r"I{2,3}[A-Ca-c]?|I?V[A-Ca-c]|VII{1,2}|I?X|XI{1,3}")
-# A long form does not go on over these.
+# A long form never contains these.
 _STOP = re.compile(r"[;:?!]\s|\.\s+(?=[A-ZÁÉÍÓÚÑ¿¡]|\Z)|\n\s*\n|\n\s*[-•*]")
 _TOKEN = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|[()\[\]]|(?:[^\W_]|[\u0300-\u036f])+")
 _LEAD_IN = re.compile(r"(?:del|en) ingl[eé]s,? |from |for ")
@@ -32,7 +32,7 @@ _LINKS = frozenset(
     an and as at by for from in of on or per the to with""".split()  # noqa: SIM905
 )
 _TIGHT_LINKS = frozenset(["de", "del", "el", "la", "las", "los", "of", "por", "the"])
-# One letter for another, so that offsets stay: "IFN-α" is "interferón alfa", "TKI" is "quinasa".
+# Letters that sound alike: "IFN-α" is "interferón alfa", "TKI" is "quinasa". Offsets stay.
 _SAME_SOUND = str.maketrans("αβγδεκλμτωq", "abgdeklmtok")
 
 
@@ -56,8 +56,8 @@ class _Word(NamedTuple):
 def find_abbreviations(text: str) -> list[Abbreviation]:
     """Find the abbreviations that a text defines with brackets, in either order.
 
-    text (str): Spanish or English.
-    RETURNS (list[Abbreviation]): In the order of the brackets; one short form may come twice.
+    text (str): Text in Spanish or English.
+    RETURNS (list[Abbreviation]): In the order of the brackets. A short form can occur twice.
     """
     found = []
     for bracket in _BRACKETS.finditer(text):
@@ -72,12 +72,12 @@ def find_abbreviations(text: str) -> list[Abbreviation]:
 
 
 def expand_abbreviations(mention: str, definitions: Mapping[str, str]) -> str:
-    """Put long forms in the place of short ones.
+    """Replace short forms by long forms.
 
-    mention (str): What a text calls something: "metástasis de CDI", "PDs".
-    definitions (Mapping[str, str]): short form -> long form. Case counts.
-    RETURNS (str): The mention with whole words, or such with a plural "s", replaced. A short form
-        in brackets behind its own long form is left out.
+    mention (str): The text of a mention: "metástasis de CDI", "PDs".
+    definitions (Mapping[str, str]): Short form -> long form, case-sensitive.
+    RETURNS (str): The mention. Only whole words are replaced, or those with a plural "s". A short
+        form in brackets after its own long form is removed.
     """
     shorts = tuple(short for short in definitions if short and short in mention)
     if not shorts:
@@ -97,7 +97,7 @@ def expand_abbreviations(mention: str, definitions: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _pattern(shorts: tuple[str, ...]) -> re.Pattern[str]:
-    """One of the short forms as a whole word, or in brackets; the longest one first."""
+    """Match any of the short forms as a whole word, or in brackets, the longest one first."""
     words = "|".join(re.escape(short) for short in sorted(shorts, key=len, reverse=True))
     return re.compile(
         rf"(?P<open>\s*[(\[])?(?<!\w)(?P<short>{words})(?:['’]?s)?(?!\w)(?(open)[)\]]|)"
@@ -105,7 +105,7 @@ def _pattern(shorts: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _short_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviation | None:
-    """`long (short)`, also `long (short, more)` and `long word (short)`."""
+    """Read `long (short)`, also `long (short, more)` and `long word (short)`."""
     parts = [part for part in _PART.finditer(text, *inside) if _is_short(part[0].strip(_QUOTES))]
     if not parts:
         return None
@@ -123,7 +123,7 @@ def _short_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviat
 
 
 def _long_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviation | None:
-    """`short (long)`: the long form begins what stands in the bracket, or follows "en inglés"."""
+    """Read `short (long)`: the long form is at the start of the bracket, or after "en inglés"."""
     end = bracket
     while end and text[end - 1] == " " and bracket - end < 2:
         end -= 1
@@ -146,7 +146,7 @@ def _long_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviati
 
 
 def _is_short(short: str) -> bool:
-    """Whether this may be a short form: one or two words with a capital, no roman numeral."""
+    """Check for a possible short form: one or two words with a capital, not a roman numeral."""
     if not MIN_SHORT <= len(short) <= MAX_SHORT or not _SHORT.fullmatch(short):
         return False
     n_capitals = sum(map(str.isupper, short))
@@ -154,13 +154,13 @@ def _is_short(short: str) -> bool:
 
 
 def _is_acronym(word: str) -> bool:
-    """Whether this may be a short form where nothing but the word itself speaks for it."""
+    """Check for a possible short form that is not in brackets."""
     n_capitals = sum(map(str.isupper, word))
     return n_capitals >= 2 and 2 * n_capitals >= len(word) - 2 and _is_short(word)
 
 
 def _letters(short: str) -> list[str]:
-    """Folded letters and digits of a short form, and these without plural signs."""
+    """Fold the letters and digits of a short form, with and without marks of the plural."""
     letters = "".join(filter(str.isalnum, _fold(short)))
     found = [letters]
     if len(letters) > 2 and short.endswith("s") and short[-2].isupper():
@@ -175,7 +175,7 @@ def _fold(text: str) -> str:
 
 
 def _words(window: str, cut: bool = True) -> list[_Word]:
-    """Words of a text but for those in brackets; with `cut` only what follows the last stop."""
+    """Split a text into words, without those in brackets; with `cut` only after the last stop."""
     begin = 0
     if cut:
         for stop in _STOP.finditer(window):
@@ -196,9 +196,9 @@ def _match(
     """Find the long form of a short form at the end of some words.
 
     letters (str): The short form, folded, without signs.
-    words (list[_Word]): Words that end where the long form ends.
-    whole (bool): The long form has to begin with the first word, but for links.
-    loose (bool): Letters within words count, not only initials.
+    words (list[_Word]): Words up to the end of the long form.
+    whole (bool): The long form must begin with the first word, links not counted.
+    loose (bool): Also use letters within words, not only initials.
     RETURNS (tuple[int, int] | None): Start and end within the window of the words.
     """
     if len(letters) < MIN_SHORT or not words:
@@ -227,7 +227,7 @@ def _match(
 
 
 def _limit(words: list[_Word], n_max: int, links: frozenset[str] = _LINKS) -> int:
-    """The index of the first of the last `n_max` words, links not counted."""
+    """Find the index of the first of the last `n_max` words, links not counted."""
     index = len(words)
     while index and n_max:
         index -= 1
@@ -236,8 +236,10 @@ def _limit(words: list[_Word], n_max: int, links: frozenset[str] = _LINKS) -> in
 
 
 def _same_numbers(letters: str, words: list[_Word]) -> bool:
-    """Whether numbers of the short form are whole numbers of the long one: "N1" is no
-    "noviembre de 2017"."""
+    """Check that the number in the short form is a whole number of the long form.
+
+    "N1" does not mean "noviembre de 2017".
+    """
     wanted = "".join(filter(str.isdigit, letters))
     numbers = ["".join(filter(str.isdigit, word.text)) for word in words] if wanted else []
     ends = range(len(numbers) + 1)
@@ -245,9 +247,11 @@ def _same_numbers(letters: str, words: list[_Word]) -> bool:
 
 
 def _by_initials(letters: str, words: list[_Word]) -> int | None:
-    """The word at which the initials of the words begin to spell the letters; links may be left
-    out, and k is c ("cinasa")."""
-    todo = {len(letters)}  # letters that are still to be found, for every way to read the links
+    """Find the word from which on the initials of the words spell the letters.
+
+    Links may be skipped, and k matches c ("cinasa").
+    """
+    todo = {len(letters)}  # numbers of letters still to find, one for each way to read the links
     for index in range(len(words) - 1, -1, -1):
         text = words[index].text
         is_link = text in _LINKS and index < len(words) - 1
@@ -263,7 +267,8 @@ def _by_initials(letters: str, words: list[_Word]) -> int | None:
 
 
 def _by_initials_of_any_order(letters: str, words: list[_Word]) -> int | None:
-    """The same in another order, mostly that of English: "tomografía por emisión de positrones"."""
+    """Find the initials in any order, mostly that of English ("PET": "tomografía por emisión de
+    positrones")."""
     if len(letters) < 3:
         return None
     index = _limit(words, len(letters), _TIGHT_LINKS)
@@ -274,9 +279,11 @@ def _by_initials_of_any_order(letters: str, words: list[_Word]) -> int | None:
 
 
 def _by_letters(letters: str, words: list[_Word], only: int | None) -> int | None:
-    """Schwartz and Hearst: letters from right to left, the first one at the start of a word (the
-    word `only`, if given). The last word holds a letter, and not more than one word, links apart,
-    holds none."""
+    """Find the letters from right to left, as Schwartz and Hearst do.
+
+    The first letter is at the start of a word (of the word `only`, if given). The last word has a
+    letter, and at most one word, links not counted, has none.
+    """
     left = len(letters)
     idle = 0
     for index in range(len(words) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""`bioclin_sentences`: sets the sentence starts of a Doc by the rules of its language."""
+"""`bioclin_sentences`: set the sentence starts of a Doc by the rules of its language."""
 
 from typing import Any
 
@@ -12,14 +12,24 @@ from .sentences import sentence_starts
 
 
 class BioclinSentences:
-    """Set `token.is_sent_start` of every token, replacing what was set before. It has no state."""
+    """Set `token.is_sent_start` of every token, replacing earlier values. It has no state.
+
+    name (str): The component's name in the pipeline.
+    rules (LanguageRules): The rules of the pipeline's language.
+    """
 
     def __init__(self, name: str, rules: LanguageRules) -> None:
         self.name = name
         self.rules = rules
 
     def __call__(self, doc: Doc) -> Doc:
-        """Blank tokens belong to the sentence before them; a start within a token is left out."""
+        """Set the sentence starts of a Doc.
+
+        White-space tokens belong to the sentence before them. A start within a token is ignored.
+
+        doc (Doc): The Doc.
+        RETURNS (Doc): The same Doc.
+        """
         if len(doc):
             starts = sentence_starts(doc.text, self.rules)
             is_start = numpy.isin(doc.to_array("IDX"), starts[1:])
@@ -33,10 +43,10 @@ class BioclinSentences:
 def make_sentences(nlp: Language, name: str) -> BioclinSentences:
     """Make the clinical sentence splitter of the pipeline's language.
 
-    nlp (Language): The pipeline; its `lang` chooses the rules.
+    nlp (Language): The pipeline. Its `lang` selects the rules.
     name (str): The component's name in the pipeline.
     RETURNS (BioclinSentences): The component.
-    RAISES (BioclinError): If there are no rules for the pipeline's language.
+    RAISES (BioclinError): There are no rules for the pipeline's language.
     """
     if nlp.lang not in RULES:
         raise BioclinError(

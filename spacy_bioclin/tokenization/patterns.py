@@ -1,13 +1,13 @@
-"""What a token is, as data: one ordered list of patterns per language.
+"""Define tokens by one ordered list of patterns per language.
 
 A token ends wherever the class of character changes (letter, digit, other), because clinical
-annotations do: "5|mg", "Edad:|63", "izquierdo|.|Se", "HT|6". Everything above that rule only
-merges what annotators never split; a merge was taken if it cost no gold span of the train and dev
-splits of MEDDOCAN, PharmaCoNER, CANTEMIST, BC5CDR and NCBI-disease. Merges that did cost spans and
-were left out: letters with digits ("CD20", because of "5-[HT]6", "[DA]1"), e-mail addresses
-("E-mail-[ana@…]"), signed numbers, "D.", "Ca.", doubled points.
+annotations do: "5|mg", "Edad:|63", "izquierdo|.|Se", "HT|6". All other patterns merge what
+annotators never split. A merge was accepted only if it cost no gold span of the train and dev
+splits of MEDDOCAN, PharmaCoNER, CANTEMIST, BC5CDR and NCBI-disease. Merges that would cost spans,
+and are not made: letters with digits ("CD20", because of "5-[HT]6", "[DA]1"), e-mail addresses
+("E-mail-[ana@…]"), signed numbers, "D.", "Ca.", double points.
 
-Every pattern matches in linear time: repeated parts never overlap.
+Every pattern matches in linear time, since repeated parts never overlap.
 """
 
 from .rules import RULES, LanguageRules
@@ -18,7 +18,7 @@ UPPER = "A-ZÀ-ÖØ-Þ"
 # Marks that belong to the character before them: accents, emoji variation and joiners.
 MARK = r"\u0300-\u036f\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff"
 
-# Tried in this order at each position.
+# The patterns are tried in this order at each position.
 BLANKS = r"\s+"
 # "i.v.", "p.m."; not "P.S.A." or "J.A.": capitals may be an entity, and the last point may not.
 DOTTED = rf"(?:[{LOWER}]\.){{2,}}"
@@ -36,24 +36,24 @@ JOINED = (
 )
 ORDINAL = r"(?<=\d)[ºª]"  # "2|º|B"
 WORD = rf"{LETTER}+(?:[{MARK}]+{LETTER}*)*"
-# "1,5", "3.2", "1.250,5"; but in "1|,|25-dihydroxy" and "1|,|25(OH)D" the commas part a list.
+# "1,5", "3.2", "1.250,5"; but in "1|,|25-dihydroxy" and "1|,|25(OH)D" the commas separate a list.
 NUMBER = r"\d+(?:\.\d+|,\d+(?![\d,]{0,12}[-(][^\W\d_]))*"
 RULER = r"([^\w\s])\1{2,}"  # "-----", "...", but not "..": "Calle Mayor 3, D.." ends in "D."
 OTHER = rf".(?:[{MARK}]|(?<=\u200d)[^\w\s])*"  # one sign, or one emoji of several characters
 
 
 def _titles(rules: LanguageRules) -> str:
-    """ "Dr." and "dr.", but not "DR.": in capitals it may be a receptor, and MR. a resonance."""
+    """Match "Dr." and "dr.", but not "DR.", which may be a receptor (and "MR." a resonance)."""
     longest_first = sorted(rules.titles, key=lambda item: (-len(item), item))
     either_case = (f"[{title[0].upper()}{title[0]}]{title[1:]}" for title in longest_first)
     return "(?:" + "|".join(title.replace(".", r"\.") for title in either_case) + r")\."
 
 
 def token_pattern(lang: str) -> str:
-    """A regular expression whose successive matches are the tokens of a text.
+    """Build a regular expression whose successive matches are the tokens of a text.
 
     lang (str): Code of a language in `RULES`.
-    RETURNS (str): The pattern; flags inline, so that spaCy can save it as a string.
+    RETURNS (str): The pattern. It has its flags inline, so that spaCy can save it as a string.
     """
     rules = RULES[lang]
     parts = [BLANKS, DOTTED, _titles(rules), DATE, TIME, *rules.tokens]

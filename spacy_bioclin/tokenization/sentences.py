@@ -1,7 +1,7 @@
-"""Where the sentences of a clinical text begin. Pure functions on text; time linear in its length.
+"""Find where the sentences of a clinical text begin, in time linear in its length.
 
-A sentence may end at a stop ("." "?" "!" "…") that blanks follow, at a point glued to the next word
-("hospital.Se"), or at a line break. Each is judged by the word before and the word after it.
+A sentence may end at a stop ("." "?" "!" "…") before white space, at a point without white space
+before the next word ("hospital.Se"), or at a line break. The words before and after it decide.
 """
 
 import re
@@ -11,7 +11,7 @@ from .rules import LanguageRules
 UPPER = "A-ZÀ-ÖØ-Þ"
 LOWER = "a-zßà-öø-ÿ"
 LINE_BREAK = r"\r\n|[\n\r\v\f\x85\u2028\u2029]"
-# One place where a sentence may end. One stop at a time and at most three closers keep it linear.
+# A place where a sentence may end. One stop and at most three closing marks keep matching linear.
 CANDIDATE = re.compile(
     r"(?P<stop>[.?!…])"
     rf"(?:[\"'»”’)\]]{{0,3}}(?P<gap>\s+)|(?=[{UPPER}¿¡]))"
@@ -26,7 +26,7 @@ LABEL = re.compile(rf"[{UPPER}][^\n\r:.;,]{{0,40}}:(?:\s|\Z)")
 VOWEL = re.compile(r"[aeiouyáéíóúü]", re.IGNORECASE)
 OPENING_MARKS = re.compile(r"[\"'«“‘(\[¿¡]{0,3}")
 NEVER_OPENS = frozenset(",;:.)]}%ºª°/…!?<=&")
-# Lines shorter or longer than this are no sign of hard-wrapped text.
+# Widths of hard-wrapped text, in characters.
 WRAP_WIDTHS = range(40, 131)
 LOOK_BACK = 40
 
@@ -34,10 +34,10 @@ LOOK_BACK = 40
 def sentence_starts(text: str, rules: LanguageRules) -> list[int]:
     """Find where sentences begin.
 
-    text (str): Any text; line breaks may end sentences or wrap them.
-    rules (LanguageRules): Abbreviations and function words of its language.
-    RETURNS (list[int]): Character offsets, ascending; the first is that of the first character
-        that is no blank. Empty if there is none.
+    text (str): Any text. Line breaks may end sentences or wrap them.
+    rules (LanguageRules): The rules of its language.
+    RETURNS (list[int]): Character offsets, ascending, from the first character that is not white
+        space. Empty if there is none.
     """
     start = len(text) - len(text.lstrip())
     if start == len(text):
@@ -65,7 +65,7 @@ def sentence_starts(text: str, rules: LanguageRules) -> list[int]:
 
 
 def _stop_ends(text: str, stop: int, after: int, start: int, rules: LanguageRules) -> bool:
-    """Whether the stop at `stop`, with blanks before `after`, ends the sentence since `start`."""
+    """Check whether a stop ends the sentence that begins at `start`. `after` is the next word."""
     marks = OPENING_MARKS.match(text, after)
     opening = text[marks.end() : marks.end() + 1] if marks else ""
     if opening in NEVER_OPENS or _is_enumerator(text, start, stop):
@@ -91,7 +91,7 @@ def _stop_ends(text: str, stop: int, after: int, start: int, rules: LanguageRule
 
 
 def _glued_point_ends(text: str, point: int, rules: LanguageRules) -> bool:
-    """Whether a point between two words without a blank ("izquierdo.Se") ends a sentence."""
+    """Check whether a point between two words without a blank ("izquierdo.Se") ends a sentence."""
     if text[point] != ".":
         return False
     before, opening = text[point - 1 : point], _first_word(text, point + 1)
@@ -107,7 +107,7 @@ def _glued_point_ends(text: str, point: int, rules: LanguageRules) -> bool:
 
 
 def _line_ends(text: str, end: int, after: int, has_room: bool, rules: LanguageRules) -> bool:
-    """Whether the line break at `end` ends a sentence; `after` is where the next line's text is."""
+    """Check whether the line break at `end` ends a sentence. `after` is the next line's text."""
     last, opening = text[end - 1], text[after]
     if _breaks_paragraph(text[end:after]) or ITEM.match(text, after) or last == ":":
         return True
@@ -119,7 +119,7 @@ def _line_ends(text: str, end: int, after: int, has_room: bool, rules: LanguageR
 
 
 def _has_room(text: str, line_start: int, end: int, after: int, width: int) -> bool:
-    """Whether the line had room for the word that begins the next one: it ended on purpose."""
+    """Check whether the first word of the next line would have fitted: the break is deliberate."""
     next_word = text[after : after + LOOK_BACK].split(None, 1)[0]
     return width not in WRAP_WIDTHS or end - line_start + 1 + len(next_word) <= width
 

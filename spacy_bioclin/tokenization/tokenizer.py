@@ -14,11 +14,11 @@ from .rules import RULES
 def make_tokenizer() -> Callable[[Language], Tokenizer]:
     """Make the clinical tokenizer of the pipeline's language.
 
-    It is spaCy's Tokenizer (cache, serialization, `explain`), given the whole token pattern as its
-    infix: the matches cover the text, so no prefix, suffix or special case is needed.
+    It is spaCy's Tokenizer (cache, serialization, `explain`) with one infix pattern for all tokens.
+    The matches cover the whole text, so no prefix, suffix or special case is needed.
 
-    RETURNS (Callable[[Language], Tokenizer]): Takes the pipeline, gives its tokenizer.
-    RAISES (BioclinError): If there are no rules for the pipeline's language.
+    RETURNS (Callable[[Language], Tokenizer]): Function that makes the tokenizer of a pipeline.
+    RAISES (BioclinError): There are no rules for the pipeline's language.
     """
 
     def create_tokenizer(nlp: Language) -> Tokenizer:
