@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -58,20 +58,110 @@ def write_atomic(path: Path, content: str | bytes, *, private: bool = False) -> 
         file.write(content)
 
 
-def check_output(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool) -> None:
+@contextmanager
+def open_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Make a folder that appears under its name when the block ends without an error.
+
+    It replaces a file or folder of that name. See `open_atomic` for what an error leaves.
+
+    private (bool): Only the user may look into the folder: it holds text of notes.
+    YIELDS (Path): The folder to fill.
+    """
+    with temporary_folder(path) as temporary:
+        folder = temporary / path.name
+        folder.mkdir(mode=0o700 if private else 0o777)
+        yield folder
+        replace(folder, path)
+
+
+@contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """Make a hidden folder beside an output, removed when the block ends.
+
+    YIELDS (Path): The folder, which only the user may look into.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    name = f".{path.name}."
+    with tempfile.TemporaryDirectory(prefix=name, suffix=".partial", dir=path.parent) as folder:
+        yield Path(folder)
+
+
+def replace(new: Path, path: Path) -> None:
+    """Move a file or folder to another name, in place of what is there.
+
+    new (Path): In a temporary folder: an older folder is moved there, for neither can a folder be
+        replaced in one step nor should a run that is killed leave half of the old one.
+    path (Path): The name, on the same disk.
+    """
+    if path.is_dir() and not path.is_symlink():
+        path.rename(new.with_name(f"{new.name}.old"))
+    elif new.is_dir():
+        path.unlink(missing_ok=True)
+    new.replace(path)
+
+
+def check_output(
+    path: Path, *, inputs: Iterable[Path] = (), overwrite: bool, marker: str = ""
+) -> None:
     """Refuse an output that would replace something.
 
     path (Path): The file or folder to be made.
     inputs (Iterable[Path]): What the command reads. It is never overwritten, nor is a folder that
         holds it.
     overwrite (bool): Whether the user gave --overwrite.
-    RAISES (BioclinError): The output is an input, or is there already.
+    marker (str): For a folder: a file in every output of the command. A folder without it is never
+        replaced, unless it is empty.
+    RAISES (BioclinError): The output is an input, is there already, or is something else.
     """
     for source in inputs:
-        if path.exists() and source.exists() and _is_same_or_inside(source, path):
-            raise BioclinError(f"{path}: is the input or holds it; give another name")
-    if os.path.lexists(path) and not overwrite:
+        linked = path.exists() and source.exists() and path.samefile(source)  # hard links too
+        if linked or path.resolve() in (source.resolve(), *source.resolve().parents):
+            raise BioclinError(f"{path}: is the input {source}, or holds it; give another name")
+    if not os.path.lexists(path) or (marker and path.is_dir() and not any(path.iterdir())):
+        return
+    if path.is_dir() != bool(marker):
+        wanted, found = ("folder", "file") if marker else ("file", "folder")
+        raise BioclinError(f"{path}: is a {found}, and the output is a {wanted}; give another name")
+    if not overwrite:
         raise BioclinError(f"{path}: exists already; give another name, or --overwrite")
+    if marker and not (path / marker).exists():
+        raise BioclinError(
+            f"{path}: not an output of this command (it holds no {marker}), so it is not replaced; "
+            "remove it yourself, or give another name"
+        )
+
+
+class Output:
+    """A file or folder that a command writes: checked when the command starts, then written whole.
+
+    path, inputs, overwrite, marker: See `check_output`.
+    private (bool): Only the user may read it: it holds text of notes.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        inputs: Iterable[Path] = (),
+        overwrite: bool,
+        marker: str = "",
+        private: bool = False,
+    ) -> None:
+        check_output(path, inputs=inputs, overwrite=overwrite, marker=marker)
+        self.path = path
+        self.private = private
+
+    def write(self, content: str | bytes) -> None:
+        """Write the whole file or nothing."""
+        write_atomic(self.path, content, private=self.private)
+
+    def open(self, mode: str = "w") -> AbstractContextManager[IO[Any]]:
+        """Open the file, see `open_atomic`."""
+        return open_atomic(self.path, mode, private=self.private)
+
+    def open_folder(self) -> AbstractContextManager[Path]:
+        """Make the folder, see `open_folder`."""
+        return open_folder(self.path, private=self.private)
 
 
 def remove(path: Path) -> None:
@@ -80,11 +170,6 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _is_same_or_inside(path: Path, folder: Path) -> bool:
-    path, folder = path.resolve(), folder.resolve()
-    return path == folder or folder in path.parents
 
 
 def _umask() -> int:

@@ -1,14 +1,21 @@
 """The `bioclin` command: one thin file per subcommand."""
 
+import errno
 import functools
 import importlib
+import signal
 import sys
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from ..about import __version__
 from ..errors import BioclinError
+
+# Options that had another name up to 0.1, without their dashes.
+OLD_OPTIONS = {"out": "output", "licence": "license", "accept-licence": "accept-license"}
 
 app = typer.Typer(
     name="bioclin",
@@ -16,6 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,  # locals hold note text
+    context_settings={"token_normalize_func": lambda name: OLD_OPTIONS.get(name, name)},
 )
 
 # One module with a function `main` for each command. Heavy imports belong inside `main`.
@@ -49,7 +57,7 @@ GROUPS = ("link.kb", "data.encoders", "train.recipes")
 
 
 def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
-    """A user's mistake ends with one message on stderr and exit status 1."""
+    """Let a user's mistake, or a disk's, end with one message on stderr and exit status 1."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -58,8 +66,36 @@ def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
         except BioclinError as error:
             typer.secho(f"bioclin: {error}", fg=typer.colors.RED, err=True)
             raise typer.Exit(1) from None
+        except OSError as error:
+            if error.errno in (None, errno.EPIPE):
+                raise
+            said = ": ".join(filter(None, [str(error.filename or ""), error.strerror]))
+            typer.secho(f"bioclin: {said}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(1) from None
 
     return run
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"spacy-bioclin {__version__}")
+        raise typer.Exit
+
+
+def _end(signal_number: int, frame: Any) -> None:
+    raise SystemExit(128 + signal_number)  # so that what is half written is removed
+
+
+@app.callback(help=app.info.help)
+def start(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version"),
+    ] = False,
+) -> None:
+    """Run before every command."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
 
 
 for _path in COMMANDS:

@@ -1,6 +1,6 @@
 """Docs on disk: spaCy's DocBin, in shards, because a single one fails past 2 GB."""
 
-import shutil
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -8,8 +8,10 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ..errors import BioclinError
+from ..files import check_output, replace, temporary_folder
 
 SUFFIX = ".spacy"
+SHARD = re.compile(r"\d{5}\.spacy")
 SHARD_TOKENS = 2_000_000  # about 220 MB before compression; msgpack ends at 2 GB
 
 
@@ -17,38 +19,47 @@ def write_docs(docs: Iterable[Doc], out: Path, *, shard_tokens: int = SHARD_TOKE
     """Write Docs as `OUT`: a file if one shard holds them all, else a folder of that name with
     00000.spacy, 00001.spacy, … Either is a path that `spacy train` and `make_corpus` take.
 
-    Docs are not held in memory beyond one shard, and `out` changes only once all is written.
+    Docs are not held in memory beyond one shard, and `out`, which only the user may read, changes
+    only once all is written.
 
     docs (Iterable[Doc]): The Docs, with their user_data.
     out (Path): Where to, with the suffix ".spacy".
     shard_tokens (int): A shard is closed once it holds this many tokens.
     RETURNS (int): The number of Docs.
+    RAISES (BioclinError): See `check_docs_output`.
     """
-    if out.suffix != SUFFIX:
-        raise BioclinError(f"{out}: the name of a file of Docs has to end in {SUFFIX}")
-    partial = out.with_name(f".{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
+    check_docs_output(out, overwrite=True)
+    with temporary_folder(out) as temporary:
+        shards = temporary / out.name
+        shards.mkdir(mode=0o700)
         n_docs = n_shards = n_tokens = 0
         shard = DocBin(store_user_data=True)
         for doc in docs:
             if n_tokens >= shard_tokens:
-                shard.to_disk(partial / f"{n_shards:05}{SUFFIX}")
+                shard.to_disk(shards / f"{n_shards:05}{SUFFIX}")
                 shard, n_tokens, n_shards = DocBin(store_user_data=True), 0, n_shards + 1
             shard.add(doc)
             n_docs, n_tokens = n_docs + 1, n_tokens + len(doc)
-        shard.to_disk(partial / f"{n_shards:05}{SUFFIX}")
-        if out.is_dir():
-            shutil.rmtree(out)
-        if n_shards:
-            out.unlink(missing_ok=True)
-            partial.replace(out)
-        else:
-            (partial / f"{0:05}{SUFFIX}").replace(out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        last = shards / f"{n_shards:05}{SUFFIX}"
+        shard.to_disk(last)
+        for path in shards.iterdir():
+            path.chmod(0o600)
+        replace(shards if n_shards else last, out)
     return n_docs
+
+
+def check_docs_output(out: Path, *, inputs: Iterable[Path] = (), overwrite: bool) -> None:
+    """Refuse a file of Docs that would replace something, see `check_output`.
+
+    RAISES (BioclinError): The suffix is wrong, the output is there already, or it is a folder that
+        holds other files than shards.
+    """
+    if out.suffix != SUFFIX:
+        raise BioclinError(f"{out}: the name of a file of Docs has to end in {SUFFIX}")
+    marker = f"{0:05}{SUFFIX}" if out.is_dir() else ""
+    check_output(out, inputs=inputs, overwrite=overwrite, marker=marker)
+    if marker and not all(SHARD.fullmatch(path.name) for path in out.iterdir()):
+        raise BioclinError(f"{out}: a folder that holds other files than Docs; give another name")
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -15,6 +15,7 @@ from spacy.cli.package import package as spacy_package
 
 from ..about import __version__
 from ..errors import BioclinError
+from ..files import check_output
 from .card import Provenance, find_linkers, make_meta, render_card
 
 CARD = "MODEL_CARD.md"
@@ -29,6 +30,7 @@ def build_wheel(
     version: str,
     provenance: Provenance,
     metrics: dict[str, Any] | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Make a wheel that holds a pipeline, its model card, scores and licences.
 
@@ -37,13 +39,14 @@ def build_wheel(
     build`, which makes an environment of its own and fetches setuptools into it.)
 
     pipeline (Path): Folder of a trained pipeline, such as training/model-best. Not changed.
-    out (Path): Folder for the wheel; an older wheel of the same name and version is replaced.
+    out (Path): Folder for the wheel.
     name (str): Letters, digits and underscores.
     version (str): By PEP 440.
     provenance (Provenance): What the pipeline was made from.
     metrics (dict | None): What `bioclin evaluate` wrote.
+    overwrite (bool): Replace an older wheel of the same name and version.
     RETURNS (Path): The wheel.
-    RAISES (BioclinError): No pipeline in the folder, or a bad name or version.
+    RAISES (BioclinError): No pipeline in the folder, a bad name or version, or an older wheel.
     """
     meta_path = pipeline / "meta.json"
     if not meta_path.is_file() or not (pipeline / "config.cfg").is_file():
@@ -62,6 +65,9 @@ def build_wheel(
         metrics=metrics,
         linkers=linkers,
     )
+    package = f"{meta['lang']}_{name}"
+    target = out / f"{package}-{version}-py3-none-any.whl"
+    check_output(target, overwrite=overwrite)
     card = render_card(meta, pipeline, linkers)
     out.mkdir(parents=True, exist_ok=True)
     # In `out`, so that the finished wheel is moved into its place at once.
@@ -75,7 +81,7 @@ def build_wheel(
                 f"setuptools could not build the wheel ({error}); check that setuptools and wheel "
                 "are installed in this environment"
             ) from error
-        return wheel.replace(out / wheel.name)
+        return wheel.replace(target)
 
 
 def check_name(name: str) -> str:

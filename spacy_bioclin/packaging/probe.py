@@ -12,6 +12,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..spans import get_layers
+
 # Invented for these checks.
 NOTES = {
     "es": (
@@ -62,16 +64,12 @@ class Mismatch(Exception):
 
 
 def find(doc: Any) -> Findings:
-    """RETURNS (Findings): All entities and spans of a Doc."""
-    found: Findings = {}
-    for ent in doc.ents:
-        p = ent._.probability if ent.has_extension("probability") else None
-        found[Found("ents", ent.start_char, ent.end_char, ent.label_, ent.kb_id_)] = p
-    for key, group in doc.spans.items():
-        scores = group.attrs.get("scores", [None] * len(group))
-        for span, p in zip(group, scores, strict=True):
-            found[Found(key, span.start_char, span.end_char, span.label_, span.kb_id_)] = p
-    return found
+    """Read all entities and spans of a Doc."""
+    return {
+        Found(key or "ents", span.start_char, span.end_char, span.label_, span.kb_id_): p
+        for key, spans, probabilities in get_layers(doc)
+        for span, p in zip(spans, probabilities, strict=True)
+    }
 
 
 def compare(ours: Sequence[Findings], theirs: Sequence[Findings], tolerance: float) -> None:

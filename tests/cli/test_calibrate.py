@@ -111,7 +111,7 @@ def test_mistakes(tmp_path, corpus, pipeline) -> None:
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
         assert result.exit_code == 1 and word in result.output, result.output
 
-    fails("exists already", "calibrate", pipeline, corpus, "-o", pipeline)
+    fails("is the input", "calibrate", pipeline, corpus, "-o", pipeline)
     fails(
         "--target-recall", "calibrate", pipeline, corpus, "-o", tmp_path / "o", "--target-recall", 2
     )

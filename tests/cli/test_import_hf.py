@@ -90,7 +90,7 @@ def test_errors_come_without_a_traceback(checkpoint, pipeline, tmp_path):
     for args, message in [
         ((tmp_path, "-o", tmp_path / "out"), "holds no config.json"),
         ((checkpoint, "-o", pipeline), "exists already"),
-        ((checkpoint, "-o", tmp_path, "--overwrite"), "no pipeline that --overwrite may replace"),
+        ((checkpoint, "-o", tmp_path, "--overwrite"), "it holds no config.cfg"),
         ((checkpoint, "-o", tmp_path / "out", "--labels", labels), "line 2 is empty"),
         ((checkpoint, "-o", tmp_path / "out", "--labels", tmp_path / "no"), "cannot be read"),
         ((checkpoint, "-o", tmp_path / "out", "--aggregation", "none"), "want one of simple"),

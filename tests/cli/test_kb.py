@@ -60,7 +60,7 @@ def folder(tmp_path):
 @pytest.fixture
 def built(folder):
     out = folder / "kb"
-    licences = ("--licence", "free", "--licence", "CC0")
+    licences = ("--license", "free", "--license", "CC0")
     names = ("--columns", COLUMNS, "--names-in", "es", "--name", "mine", "--version", "2")
     sources = (folder / "icd.csv", f"obo:{folder / 'x.obo.gz'}")
     done = succeed("build", *sources, "-o", out, *licences, *names)
@@ -93,7 +93,8 @@ def test_build_with_columns_types_languages_and_a_format(folder):
     kb = KnowledgeBase.open(out)
     assert [alias.text for alias in kb.concept("F32").aliases] == ["Depre", "Melancolía"]
     assert "X:1" in kb
-    succeed("build", source, "-o", out, "--types", "tum*, other", "--lang", "en,es")
+    assert "exists already" in fail("build", source, "-o", out)
+    succeed("build", source, "-o", out, "--overwrite", "--types", "tum*, other", "--lang", "en,es")
     assert list(KnowledgeBase.open(out).ids) == ["X:1", "X:2"]
 
 
@@ -138,7 +139,7 @@ def test_merge_and_diff(folder, built):
     out, _ = built
     newer = folder / "newer"
     (folder / "icd.csv").write_text(ICD.replace("Depre;", "Bajón;") + "Z1;Cosa;;\n", "utf-8")
-    succeed("build", folder / "icd.csv", "-o", newer, "--columns", COLUMNS, "--licence", "new")
+    succeed("build", folder / "icd.csv", "-o", newer, "--columns", COLUMNS, "--license", "new")
     said = json.loads(succeed("diff", out, newer, "--json").stdout)
     assert said["added"] == ["Z1"] and said["removed"] == ["X:1", "X:2"]
     assert said["names_added"] == {"F32": ["Bajón"]} and said["counts"]["names_removed"] == 1
@@ -161,7 +162,7 @@ def test_merge_and_diff(folder, built):
         (["x.obo.gz", "obo:icd.csv", "--columns", "id=codigo"], "one column only|no concept"),
         (["obo:x.obo.gz", "--columns", "id=codigo,name=x"], "none of .* is one"),
         (["icd.csv", "--lang", "fr", "--names-in", "es"], "nothing is left"),
-        (["icd.csv", "--licence", "a", "--licence", "b"], "2 times for 1 sources"),
+        (["icd.csv", "--license", "a", "--license", "b"], "2 times for 1 sources"),
         (["."], "not recognised|a folder"),
         (["table:."], "a folder; give a file"),
     ],

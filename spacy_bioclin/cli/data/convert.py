@@ -36,6 +36,7 @@ def main(
     report: Annotated[
         Path | None, typer.Option(help="Loss report as JSON; else NAME.report.json beside OUT")
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT and REPORT")] = False,
 ) -> None:
     """Convert a corpus into Docs, and report what became of every span; or into brat files."""
     from rich.console import Console

@@ -9,14 +9,14 @@ import typer
 
 def main(
     name: Annotated[str, typer.Argument(help="Name of an encoder; see `bioclin encoders list`")],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Output folder; default: encoders/NAME")
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output folder; default: encoders/NAME")
     ] = None,
     revision: Annotated[
         str | None, typer.Option(help="Commit or branch on the hub; default: the catalogue's")
     ] = None,
     accept_licence: Annotated[
-        bool, typer.Option("--accept-licence", help="Accept a licence that forbids commercial use")
+        bool, typer.Option("--accept-license", help="Accept a licence that forbids commercial use")
     ] = False,
 ) -> None:
     """Download a pretrained encoder at a pinned revision and record the hash of every file. Run
@@ -30,7 +30,7 @@ def main(
     from .encoders import print_inspection, warn_of_licence
 
     name, encoder = find_encoder(name)
-    folder = out or Path("encoders") / name
+    folder = output or Path("encoders") / name
     console = Console(stderr=True, highlight=False, markup=False)
     warn_of_licence(encoder.licence_warning)
     # huggingface_hub shows its own progress bars.

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from ...errors import BioclinError
-
 
 def main(
     corpus: Annotated[Path, typer.Argument(help="Gold Docs to train on (.spacy)")],
@@ -15,17 +13,17 @@ def main(
     copies: Annotated[int, typer.Option(min=1, help="Of each note")] = 2,
     layer: Annotated[str, typer.Option(help="Layer of the PHI")] = "phi",
     scheme: Annotated[str, typer.Option(help="Its labels: meddocan, i2b2 or hipaa")] = "meddocan",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Copy notes with surrogates in the place of their PHI. Never augment dev or test."""
     import spacy
     from rich.console import Console
 
-    from ...corpora.docbin import read_docs, write_docs
+    from ...corpora.docbin import check_docs_output, read_docs, write_docs
     from ...deid.augment import make_copies
     from ...deid.labels import check_scheme
 
-    if output.exists():
-        raise BioclinError(f"{output}: exists already; give another name")
+    check_docs_output(output, inputs=[corpus], overwrite=overwrite)
     check_scheme(scheme)
     tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
     nlp = spacy.blank(lang, config={"nlp": {"tokenizer": tokenizer}})

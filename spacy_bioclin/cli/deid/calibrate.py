@@ -19,6 +19,7 @@ def main(
             "--target-recall", help="Share of mentions of every label; without it, the best F1"
         ),
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
 ) -> None:
     """Choose the thresholds of a de-identification pipeline on a dev corpus."""
@@ -27,19 +28,21 @@ def main(
     from ...corpora.docbin import read_docs
     from ...deid.fit import calibrate
     from ...deid.pipeline import add_deid
+    from ...files import Output
     from ..loading import load_pipeline
 
-    if output.exists():
-        raise BioclinError(f"{output}: exists already; give another name")
+    inputs = [Path(pipeline), corpus]
+    out = Output(output, inputs=inputs, overwrite=overwrite, marker="config.cfg")
     if target_recall is not None and not 0 < target_recall <= 1:
         raise BioclinError(f"--target-recall {target_recall}: want a number above 0 and up to 1")
     nlp = load_pipeline(pipeline, gpu_id=gpu_id)
     add_deid(nlp)
     docs = list(read_docs(corpus, nlp.vocab))
     chosen = calibrate(nlp, docs, target_recall)
-    nlp.to_disk(output)
-    path = output / "deid_calibration_report.json"
-    path.write_text(json.dumps(chosen, indent=2) + "\n", "utf-8")
+    with out.open_folder() as folder:
+        nlp.to_disk(folder)
+        path = folder / "deid_calibration_report.json"
+        path.write_text(json.dumps(chosen, indent=2) + "\n", "utf-8")
     console = Console(highlight=False)
     error = chosen["calibration_error"]
     console.print(

@@ -7,14 +7,14 @@ import typer
 
 from ...parallel import show_progress
 from ...pretraining.settings import AlignSettings
-from ..pretrain.options import Out, Resume, add_options, has_result, is_first_process
+from ..pretrain.options import Output, Resume, add_options, has_result, is_first_process
 
 
 @add_options(AlignSettings)
 def main(
     kb: Annotated[Path, typer.Argument(help="Folder made by `bioclin kb build`.")],
     encoder: Annotated[str, typer.Argument(help="Encoder to start from, folder or hub name.")],
-    out: Out,
+    output: Output,
     settings: AlignSettings,
     resume: Resume = False,
 ) -> None:
@@ -28,7 +28,7 @@ def main(
     from ...pretraining.synonyms import align_on, similar_concepts
     from ...pretraining.trainer import find_checkpoint
 
-    find_checkpoint(out, resume=resume)
+    find_checkpoint(output, resume=resume)
     opened = KnowledgeBase.open(kb)
     console = Console(stderr=True, highlight=False, quiet=not is_first_process())
     with show_progress(console, "concepts") as progress:
@@ -37,7 +37,7 @@ def main(
         opened,
         neighbours,
         encoder,
-        out,
+        output,
         settings=settings,
         resume=resume,
         is_first=is_first_process(),
@@ -45,9 +45,11 @@ def main(
     if not has_result(record):
         return
     held_out = record["held_out"]
-    typer.echo(f"{out / 'encoder'}: {record['names']:,} names of {record['concepts']:,} concepts")
+    typer.echo(
+        f"{output / 'encoder'}: {record['names']:,} names of {record['concepts']:,} concepts"
+    )
     if held_out["names"]:
         typer.echo(
             f"nearest of {held_out['compared_with']:,} names right for {held_out['names']} "
-            f"that were held out: {held_out['before']:.1%} before, {held_out['after']:.1%} after"
+            f"that were held output: {held_out['before']:.1%} before, {held_out['after']:.1%} after"
         )

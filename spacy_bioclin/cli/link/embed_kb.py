@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ...files import check_output
 from ...parallel import show_progress
 
 
@@ -13,12 +14,13 @@ def main(
     encoder: Annotated[
         str, typer.Option(help="Folder of `bioclin align-encoder` or SapBERT, or a hub name.")
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the vectors.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the vectors.")],
     pooling: Annotated[
         str, typer.Option(help="mean (align-encoder), or cls (SapBERT's own weights).")
     ] = "mean",
     precision: Annotated[str, typer.Option(help="auto, bf16, fp16, int8 or fp32.")] = "auto",
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU.")] = -1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Encode the names of KB. A run that was killed goes on where it was."""
     from rich.console import Console
@@ -27,9 +29,11 @@ def main(
     from ...linking.dense.embed import embed_names
     from ...linking.kb.knowledge_base import KnowledgeBase
 
+    inputs = [kb, Path(encoder)]
+    check_output(output, inputs=inputs, overwrite=overwrite, marker="meta.json")
     opened = KnowledgeBase.open(kb)
     device = "cpu" if gpu_id < 0 else f"cuda:{gpu_id}"
     names = NameEncoder(encoder, pooling=pooling, precision=precision, device=device)
     with show_progress(Console(stderr=True, highlight=False), "names") as progress:
-        index = embed_names(opened, names, out, progress=progress)
-    typer.echo(f"{out}: {len(index):,} vectors for {len(opened.names):,} names")
+        index = embed_names(opened, names, output, progress=progress)
+    typer.echo(f"{output}: {len(index):,} vectors for {len(opened.names):,} names")

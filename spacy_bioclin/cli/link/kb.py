@@ -1,14 +1,14 @@
 """`bioclin kb`: build a knowledge base from terminologies, look into it, join or compare two."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...errors import BioclinError
+from ...files import check_output
 from ...parallel import show_progress
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # The bar moves after so many records.
 EVERY = 500
 KB = Annotated[Path, typer.Argument(metavar="KB", help="Folder of a knowledge base")]
-OUT = Annotated[Path, typer.Option("-o", "--out", help="Folder for the knowledge base")]
+OUTPUT = Annotated[Path, typer.Option("--output", "-o", help="Folder for the knowledge base")]
+OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")]
 NAME = Annotated[str, typer.Option(help="Name of the knowledge base; else that of the folder")]
 VERSION = Annotated[str, typer.Option(help="Its version, such as the release date")]
 AS_JSON = Annotated[bool, typer.Option("--json", help="JSON instead of a table")]
@@ -33,7 +34,7 @@ def build(
         list[str],
         typer.Argument(metavar="SOURCE...", help="Files or folders of releases; or FORMAT:path"),
     ],
-    out: OUT,
+    output: OUTPUT,
     lang: Annotated[str, typer.Option(help="Keep names in these: es,en; else in all")] = "",
     types: Annotated[
         str, typer.Option(help="Keep concepts of these types: C04*,F03*; else all")
@@ -49,39 +50,42 @@ def build(
     ] = "",
     name: NAME = "",
     version: VERSION = "",
-    licence: Annotated[
-        list[str] | None, typer.Option(help="Of all sources, or given once for each, in order")
+    license: Annotated[
+        list[str] | None,
+        typer.Option(help="Licence of all sources, or given once for each, in order"),
     ] = None,
+    overwrite: OVERWRITE = False,
 ) -> None:
     """Read terminologies, join the records of each id, and write a knowledge base."""
     from ...linking.kb.build import KbBuilder
     from ...linking.kb.concepts import SkipReport
-    from ...linking.kb.storage import check_target
+    from ...linking.kb.storage import META, check_target
     from ...linking.readers.sources import find_source
 
-    check_target(out)
+    check_target(output)
     table_columns = parse_columns(columns)
     found = [find_source(s, format=format or ("table" if columns else None)) for s in sources]
+    inputs = [source.path for source in found]
+    check_output(output, inputs=inputs, overwrite=overwrite, marker=META)
     if columns and not any(source.format == "table" for source in found):
         raise BioclinError(f"--columns is for tables, and none of {', '.join(sources)} is one")
-    licences = list(licence or [""])
+    licences = list(license or [""])
     if len(licences) not in (1, len(found)):
         raise BioclinError(
-            f"--licence is given {len(licences)} times for {len(found)} sources: give it once, or "
+            f"--license is given {len(licences)} times for {len(found)} sources: give it once, or "
             "once for each"
         )
     licences *= len(found) if len(licences) == 1 else 1
     console, report = _stderr(), SkipReport()
     builder = KbBuilder(report, langs=_split(lang))
-    with _disk_errors(out):
-        _read(found, builder, report, table_columns, names_in, console)
-        with console.status("Indexing the names"):
-            said = (s.describe(x) for s, x in zip(found, licences, strict=True))
-            files = [file for files in said for file in files]
-            meta = {"name": name or out.name, "version": version, "sources": files}
-            kb = builder.build(types=_split(types), meta=meta).write(out)
+    _read(found, builder, report, table_columns, names_in, console)
+    with console.status("Indexing the names"):
+        described = (s.describe(x) for s, x in zip(found, licences, strict=True))
+        files = [file for files in described for file in files]
+        meta = {"name": name or output.name, "version": version, "sources": files}
+        kb = builder.build(types=_split(types), meta=meta).write(output)
     _print_skipped(report, console)
-    console.print(f"{_summary(kb)}\nWritten: {out}")
+    console.print(f"{_summary(kb)}\nWritten: {output}")
 
 
 def _read(
@@ -186,22 +190,25 @@ def search(
 
 def merge(
     kbs: Annotated[list[Path], typer.Argument(metavar="KB...", help="Knowledge bases")],
-    out: OUT,
+    output: OUTPUT,
     name: NAME = "",
     version: VERSION = "",
+    overwrite: OVERWRITE = False,
 ) -> None:
     """Join knowledge bases; concepts of one id become one, named as the first one says."""
     from ...linking.kb.combine import merge_kbs
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.knowledge_base import KnowledgeBase
+    from ...linking.kb.storage import META
 
+    check_output(output, inputs=kbs, overwrite=overwrite, marker=META)
     report, console = SkipReport(), _stderr()
     opened = [KnowledgeBase.open(kb) for kb in kbs]
-    with _disk_errors(out), console.status("Joining"):
-        meta = {"name": name or out.name, "version": version}
-        merged, joined = merge_kbs(opened, out, meta=meta, report=report)
+    with console.status("Joining"):
+        meta = {"name": name or output.name, "version": version}
+        merged, joined = merge_kbs(opened, output, meta=meta, report=report)
     _print_skipped(report, console)
-    console.print(f"{_summary(merged)}; {joined:,} ids were in several\nWritten: {out}")
+    console.print(f"{_summary(merged)}; {joined:,} ids were in several\nWritten: {output}")
 
 
 def diff(
@@ -252,14 +259,6 @@ def parse_columns(text: str) -> dict[str, list[str]]:
 
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-@contextmanager
-def _disk_errors(out: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
 
 
 def _stderr() -> "Console":

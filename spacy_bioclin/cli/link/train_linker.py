@@ -8,6 +8,8 @@ import typer
 
 from ...errors import BioclinError
 
+REPORT = "report.json"
+
 
 def main(
     kb: Annotated[Path, typer.Argument(help="Knowledge base of `bioclin kb build`")],
@@ -26,6 +28,7 @@ def main(
     meanings: Annotated[Path | None, typer.Option(help="Folder of `bioclin embed-kb`")] = None,
     encoder: Annotated[str | None, typer.Option(help="Encoder that it was made with")] = None,
     seed: Annotated[int, typer.Option(help="Of the ranker's weights and the order")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Train the ranker of bioclin_linker; set `model` of the component to OUTPUT.
 
@@ -35,11 +38,12 @@ def main(
 
     from ...corpora.docbin import read_docs
     from ...evaluation.linking import score_linking
+    from ...files import Output
     from ...linking.train.fit import FitSettings
     from ...linking.train.fit_docs import Layer, gather_mentions, link_gold, train_linker
 
-    if output.exists():
-        raise BioclinError(f"{output}: exists already; give another name")
+    inputs = [path for path in (kb, train, dev, meanings) if path is not None]
+    out = Output(output, inputs=inputs, overwrite=overwrite, marker=REPORT, private=True)
     if (meanings is None) != (encoder is None):
         raise BioclinError("--meanings and --encoder: give both or none")
     nlp = spacy.blank(lang)
@@ -67,6 +71,7 @@ def main(
             f"{after.n:,} dev mentions: accuracy {before.accuracy:.3f} before, "
             f"{after.accuracy:.3f} after; recall@25 {after.recall[25]:.3f}"
         )
-    model.write(output)
-    (output / "report.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    with out.open_folder() as folder:
+        model.write(folder)
+        (folder / REPORT).write_text(json.dumps(report, indent=2) + "\n", "utf-8")
     console.print(f"{output} written", markup=False)

@@ -15,6 +15,7 @@ def main(
     ] = None,
     env: Annotated[Path | None, typer.Option(help="Keep the environment in this folder")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds for one check")] = 120.0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace ENV")] = False,
 ) -> None:
     """Install a wheel in a new environment without network, load it there, and see that it gives
     the same one by one, in batches, in two processes, and after every way of storing it."""
@@ -22,7 +23,12 @@ def main(
     from rich.console import Console
     from rich.table import Table
 
+    from ...files import check_output
     from ...packaging.check import check_wheel
+
+    if env is not None:
+        inputs = [path for path in (wheel, against) if path is not None]
+        check_output(env, inputs=inputs, overwrite=overwrite, marker="pyvenv.cfg")
 
     console, results = Console(), []
     with Console(stderr=True).status("checking …") as status:

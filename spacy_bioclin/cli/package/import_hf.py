@@ -1,6 +1,5 @@
 """`bioclin import-hf`: a Hugging Face token-classification checkpoint into a spaCy pipeline."""
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,7 @@ def main(
     checkpoint: Annotated[
         Path, typer.Argument(metavar="PATH", help="Folder with config.json, weights, tokenizer")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the pipeline")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipeline")],
     lang: Annotated[str, typer.Option(help="Language of the notes: es or en")] = "es",
     aggregation: Annotated[
         str, typer.Option(help="How pieces become entities: simple, first, average or max")
@@ -36,26 +35,25 @@ def main(
         list[Path] | None,
         typer.Option(metavar="TEXTS", help="Compare with transformers on a .txt or a folder"),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Make a spaCy pipeline that finds what a fine-tuned checkpoint finds."""
+    from ...files import Output
     from ...ner.hf.checkpoint import make_pipeline, open_checkpoint
     from ...ner.hf.parity import compare_with_transformers
     from ..run.annotate import find_texts
 
-    if out.exists() and not (overwrite and (out / "config.cfg").is_file()):
-        remedy = "it is no pipeline that --overwrite may replace" if overwrite else "or --overwrite"
-        raise BioclinError(f"{out}: exists already; give another folder, {remedy}")
     files = find_texts(check or []).values()
+    inputs = [checkpoint, *files]
+    out = Output(output, inputs=inputs, overwrite=overwrite, marker="config.cfg")
     names = read_labels(labels) if labels else None
     found = open_checkpoint(checkpoint, names)
     nlp = make_pipeline(
         found, lang=lang, aggregation=aggregation, spans_key=spans_key, precision=precision
     )
-    if out.exists():
-        shutil.rmtree(out)
-    nlp.to_disk(out)
-    typer.echo(describe(nlp, out, found.scheme))
+    with out.open_folder() as folder:
+        nlp.to_disk(folder)
+    typer.echo(describe(nlp, output, found.scheme))
     if files:
         from ...corpora.files import read_text
 
@@ -78,7 +76,7 @@ def read_labels(path: Path) -> list[str]:
     return names
 
 
-def describe(nlp: "Language", out: Path, scheme: str) -> str:
+def describe(nlp: "Language", output: Path, scheme: str) -> str:
     """RETURNS (str): What was made."""
     labels = ", ".join(nlp.pipe_labels["ner"])
     note = {
@@ -89,7 +87,7 @@ def describe(nlp: "Language", out: Path, scheme: str) -> str:
         f"The labels are in {scheme}: they are read as B- and I-, which transformers itself does "
         "not do: it gives such an entity in several parts.\n",
     )
-    return f"{note}The pipeline is in {out}: {labels}"
+    return f"{note}The pipeline is in {output}: {labels}"
 
 
 def report(parity: "Parity") -> None:

@@ -15,7 +15,7 @@ def main(
     pipeline: Annotated[Path, typer.Argument(help="Folder of the trained pipeline")],
     out: Annotated[Path, typer.Argument(help="Folder for the wheel")],
     name: Annotated[str, typer.Option(help="The package is called LANG_bioclin_NAME")],
-    version: Annotated[str, typer.Option(help="Of the package, e.g. 0.1.0")],
+    version: Annotated[str, typer.Option(help="Version of the package, e.g. 0.1.0")],
     metrics: Annotated[
         Path | None, typer.Option(help="Scores for the card, from `bioclin evaluate`")
     ] = None,
@@ -28,6 +28,7 @@ def main(
     encoder_license: Annotated[
         str, typer.Option(help="Licence of the encoder; else what README.md in its folder says")
     ] = "",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the wheel")] = False,
 ) -> None:
     """Package a pipeline with its model card, scores and licences. Needs no network."""
     from ...packaging.build import build_wheel
@@ -46,6 +47,7 @@ def main(
         version=version,
         provenance=provenance,
         metrics=_read_metrics(metrics) if metrics else None,
+        overwrite=overwrite,
     )
     typer.echo(f"Written: {wheel}", err=True)
 

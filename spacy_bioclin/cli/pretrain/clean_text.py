@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import BioclinError
+from ...files import check_output
 from ...parallel import show_progress
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def main(
             help="Files with a document per line (.txt, .txt.xz, .gz, .bz2), or folders.",
         ),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the corpus.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the corpus.")],
     lang: Annotated[list[str], typer.Option(help="Language to keep: es, en. May be repeated.")],
     against: Annotated[
         list[Path] | None,
@@ -29,6 +30,7 @@ def main(
     ] = None,
     held_out: Annotated[float, typer.Option(help="Share of the documents to hold out.")] = 0.01,
     workers: Annotated[int, typer.Option(help="Number of processes.")] = os.cpu_count() or 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT.")] = False,
 ) -> None:
     """Split raw text into sentences, drop noise, repeats, other languages and test splits."""
     from rich.console import Console
@@ -40,20 +42,20 @@ def main(
             f"clean-text needs {error.name}: pip install 'spacy-bioclin[pretrain]'"
         ) from None
 
+    check_output(
+        output, inputs=[*paths, *(against or ())], overwrite=overwrite, marker="report.json"
+    )
     console = Console(stderr=True, highlight=False)
     with show_progress(console, "documents") as show:
-        try:
-            report = clean_texts(
-                paths,
-                out,
-                langs=tuple(dict.fromkeys(lang)),
-                held_out=held_out,
-                against=against or (),
-                workers=workers,
-                on_progress=show,
-            )
-        except OSError as error:
-            raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
+        report = clean_texts(
+            paths,
+            output,
+            langs=tuple(dict.fromkeys(lang)),
+            held_out=held_out,
+            against=against or (),
+            workers=workers,
+            on_progress=show,
+        )
     console.print(_to_table(report))
 
 

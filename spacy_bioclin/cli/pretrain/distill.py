@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from ...pretraining.settings import PretrainSettings
-from .options import Out, Resume, Shares, add_options, has_result, parse_shares
+from .options import Output, Resume, Shares, add_options, has_result, parse_shares
 
 
 @add_options(PretrainSettings)
 def main(
     teacher: Annotated[str, typer.Argument(help="Encoder with its masked-language-model head.")],
     corpus: Annotated[Path, typer.Argument(help="Folder made by `bioclin clean-text`.")],
-    out: Out,
+    output: Output,
     settings: PretrainSettings,
     layers: Annotated[
         int | None, typer.Option(help="Make the student from this many of the lowest layers.")
@@ -46,7 +46,7 @@ def main(
     record = distill(
         teacher,
         corpus,
-        out,
+        output,
         start_from=start_from,
         layers=layers,
         width=width,
@@ -57,7 +57,7 @@ def main(
     if not has_result(record):
         return
     typer.echo(
-        f"{out / 'encoder'}: {record['layers']} layers of width {record['width']}, "
+        f"{output / 'encoder'}: {record['layers']} layers of width {record['width']}, "
         f"{record['weights'] / 1e6:.1f} million weights"
     )
     teachers = record["teacher_perplexity"]

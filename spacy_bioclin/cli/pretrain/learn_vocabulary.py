@@ -12,20 +12,24 @@ def main(
     corpus: Annotated[
         Path, typer.Argument(help="Folder with LANG.train.txt, one sentence per line.")
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the tokenizer.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tokenizer.")],
     kind: Annotated[str, typer.Option(help="bpe, wordpiece or unigram.")] = "bpe",
     size: Annotated[int, typer.Option(help="Largest number of pieces.")] = 16384,
     share: Shares = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT.")] = False,
 ) -> None:
     """Learn a vocabulary, and print pieces per word of the held-out text where there is some."""
+    from ...files import Output
     from ...pretraining.text.corpus import find_files, read_in_shares, read_sentences
     from ...pretraining.vocabulary import learn_vocabulary, pieces_per_word
 
+    out = Output(output, inputs=[corpus], overwrite=overwrite, marker="tokenizer.json")
     files = find_files(corpus, "train")
     texts = read_in_shares(files, parse_shares(share))
     tokenizer = learn_vocabulary(texts, size=size, kind=kind)
-    tokenizer.save_pretrained(out)
-    typer.echo(f"{out}: {kind}, {len(tokenizer)} pieces, learnt from {', '.join(files)}")
+    with out.open_folder() as folder:
+        tokenizer.save_pretrained(folder)
+    typer.echo(f"{output}: {kind}, {len(tokenizer)} pieces, learnt from {', '.join(files)}")
     for lang, path in find_files(corpus, "held-out").items():
         count = pieces_per_word(tokenizer, read_sentences(path))
         typer.echo(

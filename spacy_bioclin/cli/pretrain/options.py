@@ -13,7 +13,7 @@ import typer
 from ...errors import BioclinError
 from ...pretraining.settings import TrainerSettings
 
-Out = Annotated[Path, typer.Option("-o", "--out", help="Folder for checkpoints and encoder.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for checkpoints and encoder.")]
 Resume = Annotated[bool, typer.Option(help="Resume from the last checkpoint.")]
 Shares = Annotated[
     list[str] | None,

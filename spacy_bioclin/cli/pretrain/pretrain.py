@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from ...pretraining.settings import PretrainSettings
-from .options import Out, Resume, Shares, add_options, has_result, parse_shares
+from .options import Output, Resume, Shares, add_options, has_result, parse_shares
 
 
 @add_options(PretrainSettings)
 def main(
     corpus: Annotated[Path, typer.Argument(help="Folder made by `bioclin clean-text`.")],
-    out: Out,
+    output: Output,
     start_from: Annotated[
         str,
         typer.Option(help="Encoder to start from, pretrained or made by `bioclin init-encoder`."),
@@ -36,7 +36,7 @@ def main(
 
     record = pretrain(
         corpus,
-        out,
+        output,
         start_from=start_from,
         tokenizer=tokenizer,
         layers=layers,
@@ -44,4 +44,4 @@ def main(
         resume=resume,
     )
     if has_result(record):
-        typer.echo(f"{out / 'encoder'}: {record['weights'] / 1e6:.1f} million weights")
+        typer.echo(f"{output / 'encoder'}: {record['weights'] / 1e6:.1f} million weights")

@@ -39,22 +39,25 @@ def main(
     """Find the entities of notes, one UTF-8 file a note."""
     from rich.console import Console
 
+    from ...files import Output
     from ..loading import load_pipeline
 
-    if output and output.exists() and not overwrite:
-        raise BioclinError(f"{output}: exists already; give another name, or --overwrite")
     files = find_texts(paths)
+    inputs = [Path(pipeline), *files.values()]
+    out = output and Output(output, inputs=inputs, overwrite=overwrite, private=True)
     nlp = load_pipeline(pipeline, gpu_id=gpu_id, precision=precision)
     console = Console(stderr=True, highlight=False)
     bad: list[BioclinError] = []
     records = _annotate(nlp, files, console, bad if skip_bad else None)
-    if output:
-        n_docs = _write_jsonl(records, output)
-        console.print(f"{n_docs:,} documents written to {output}", markup=False)
+    if out:
+        with out.open() as file:
+            for record in records:
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        console.print(f"{len(files) - len(bad):,} documents written to {output}", markup=False)
     else:
-        out = Console(highlight=False)
+        stdout = Console(highlight=False)
         for record in records:
-            _print_record(record, out)
+            _print_record(record, stdout)
     for error in bad:
         console.print(f"skipped: {error}", markup=False)
     if bad:
@@ -97,28 +100,14 @@ def _annotate(
     console: "Console",
     bad: list[BioclinError] | None,
 ) -> Iterator[dict[str, Any]]:
-    """YIELDS (dict): `to_record` of each file in order, while a bar shows rate and time left."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    """Annotate each file in order, while a bar shows how far it is."""
+    from ...parallel import show_progress
 
-    columns = (
-        TextColumn("annotating"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]} notes/s, left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=len(files), rate="?")
-        for doc, doc_id in nlp.pipe(_read(files, bad), as_tuples=True):
+    with show_progress(console, "notes") as progress:
+        docs = nlp.pipe(_read(files, bad), as_tuples=True)
+        for number, (doc, doc_id) in enumerate(docs, start=1):
             yield to_record(doc, doc_id)
-            speed = progress.tasks[bar].speed
-            progress.update(bar, advance=1, rate=f"{speed:,.1f}" if speed else "?")
+            progress(number / len(files), number)
 
 
 def _read(files: dict[str, Path], bad: list[BioclinError] | None) -> Iterator[tuple[str, str]]:
@@ -144,18 +133,18 @@ def _read_stdin() -> str:
 
 
 def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
-    """RETURNS (dict): Entities and span groups of a Doc, ready for JSON. Offsets are code points of
-    the untouched text; `probability` is null where the component gives none; what a linker says
-    stands in `kb_id` and `candidates`."""
-    spans = {}
-    for key, group in doc.spans.items():
-        scores = group.attrs.get("scores", [None] * len(group))
-        spans[key] = [_to_dict(span, p) for span, p in zip(group, scores, strict=True)]
-    entities = [
-        _to_dict(ent, ent._.probability if ent.has_extension("probability") else None)
-        for ent in doc.ents
-    ]
-    return {"id": doc_id, "entities": entities, "spans": spans}
+    """Describe the entities and span groups of a Doc, ready for JSON.
+
+    RETURNS (dict): Offsets are code points of the untouched text; `probability` is null where the
+        component gives none; what a linker found is in `kb_id` and `candidates`.
+    """
+    from ...spans import get_layers
+
+    layers = {
+        key: [_to_dict(span, p) for span, p in zip(spans, probabilities, strict=True)]
+        for key, spans, probabilities in get_layers(doc)
+    }
+    return {"id": doc_id, "entities": layers.pop(None), "spans": layers}
 
 
 def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
@@ -173,22 +162,6 @@ def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
             {"kb_id": c.kb_id, "name": c.name, "score": round(c.score, 4)} for c in candidates
         ]
     return record
-
-
-def _write_jsonl(records: Iterable[dict[str, Any]], path: Path) -> int:
-    """Write all or nothing. RETURNS (int): The number of documents."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    n_docs = 0
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            for record in records:
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
-                n_docs += 1
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return n_docs
 
 
 def _print_record(record: dict[str, Any], console: "Console") -> None:

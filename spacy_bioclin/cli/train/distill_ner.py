@@ -38,6 +38,9 @@ def main(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last evaluation of a stopped run")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the pipelines of OUTPUT")
+    ] = False,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
 ) -> None:
     """Train the pipeline of CONFIG on its training notes and on TEXTS, as TEACHER annotates them.
@@ -46,6 +49,7 @@ def main(
     from spacy.cli._util import show_validation_error
     from spacy.training.initialize import init_nlp
 
+    from ...files import check_output
     from ...ner.distill.teacher import Teacher, check_student, write_corpus
     from ...training.loop import LAST, train
     from ..loading import load_pipeline
@@ -57,10 +61,8 @@ def main(
     source = settings.interpolate()["corpora"]["train"]["path"]
     if not source and not texts:
         raise BioclinError("nothing to learn from: give --paths.train, --texts, or both")
-    if not resume and (output / LAST).exists():
-        typer.echo(
-            f"{output} holds a pipeline of an earlier run, which this one replaces", err=True
-        )
+    if not resume:
+        check_output(output / LAST, overwrite=overwrite, marker="config.cfg")
     loaded = Teacher(load_pipeline(teacher, gpu_id=gpu_id), temperature=temperature)
     follow_teacher(settings, loaded, config)
     corpus = output / "corpus"

@@ -1,5 +1,6 @@
 """`bioclin evaluate`: score a pipeline on a corpus of gold Docs."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +36,9 @@ def main(
     save_predictions: Annotated[
         Path | None, typer.Option(help="Write the predicted Docs (.spacy).")
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace OUTPUT, HTML and SAVE_PREDICTIONS")
+    ] = False,
 ) -> None:
     """Run PIPELINE over the texts of CORPUS and compare what it finds with the gold spans.
 
@@ -42,11 +46,17 @@ def main(
     text: strict and relaxed, per label, micro and macro, with 95 % intervals. Where the gold spans
     have concept ids and the pipeline links, it scores the links too.
     """
-    from ...corpora.docbin import read_docs, write_docs
+    from ...corpora.docbin import check_docs_output, read_docs, write_docs
     from ...evaluation.official import check_task
     from ...evaluation.report import render_report
+    from ...files import Output
     from ..loading import load_pipeline
 
+    inputs = [Path(pipeline), corpus]
+    out = Output(output, inputs=inputs, overwrite=overwrite)
+    page = html and Output(html, inputs=inputs, overwrite=overwrite, private=not no_text)
+    if save_predictions:
+        check_docs_output(save_predictions, inputs=inputs, overwrite=overwrite)
     if official:
         check_task(official)
     nlp = load_pipeline(pipeline, gpu_id=gpu_id, precision=precision)
@@ -55,9 +65,9 @@ def main(
     run, predicted = _run(nlp, references, keep=save_predictions is not None)
     _check_layers(pipeline, run)
     metrics = _make_metrics(nlp, corpus, run, official)
-    _write(output, _to_json(metrics))
-    if html:
-        _write(html, render_report(metrics, run.layers, with_text=not no_text))
+    out.write(json.dumps(metrics, indent=2, ensure_ascii=False) + "\n")
+    if page:
+        page.write(render_report(metrics, run.layers, with_text=not no_text))
     if save_predictions:
         write_docs(predicted, save_predictions)
     _print(metrics)
@@ -162,20 +172,6 @@ def _make_metrics(
         "versions": find_versions(),
         "commit": find_commit(),
     }
-
-
-def _to_json(metrics: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(metrics, indent=2, ensure_ascii=False) + "\n"
-
-
-def _write(path: Path, text: str) -> None:
-    """Write all or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
 
 
 def _print(metrics: dict[str, Any]) -> None:

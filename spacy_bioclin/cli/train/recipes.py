@@ -43,17 +43,20 @@ def show(name: NAME) -> None:
 def write(
     name: NAME,
     config: Annotated[Path, typer.Argument(help="Config file such as configs/ner.cfg")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Config file to write")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Config file to write")],
     learn_rate: Annotated[
         float | None, typer.Option(help="Peak learning rate; default: the recipe's middle one")
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Write a copy of CONFIG with the settings of a recipe, for `bioclin train`, which counts the
     updates in the recipe's epochs."""
     from spacy.util import load_config
 
     from ...catalog.recipes import apply_recipe, find_recipe, set_learn_rate
+    from ...files import Output
 
+    out = Output(output, inputs=[config], overwrite=overwrite)
     recipe = find_recipe(name)
     if not config.is_file():
         raise BioclinError(f"{config}: no such file; give a config like configs/ner.cfg")
@@ -61,8 +64,7 @@ def write(
     apply_recipe(settings, recipe)
     if learn_rate is not None:
         set_learn_rate(settings, learn_rate)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    settings.to_disk(output, interpolate=False)
+    out.write(settings.to_str(interpolate=False))
     typer.echo(f"Train it with: bioclin train {output} -o training --paths.train …")
 
 

@@ -21,6 +21,9 @@ def main(
     recipe: Annotated[
         str, typer.Option(help="Fine-tuning recipe of a paper; see `bioclin recipes list`")
     ] = "",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the pipelines of OUTPUT")
+    ] = False,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
 ) -> None:
     """Train the pipeline of CONFIG. Override settings as in `spacy train`:
@@ -32,14 +35,15 @@ def main(
     from thinc.api import Config
 
     from ...catalog.recipes import apply_recipe, find_recipe
+    from ...files import check_output
     from ...machine import choose_device
     from ...training.epochs import set_updates
     from ...training.loop import LAST, train
 
     if not config.is_file():
         raise BioclinError(f"{config}: no such file; give a config like configs/ner.cfg")
-    if not resume and (output / LAST).exists():
-        typer.echo(f"{output} has a pipeline from an earlier run; this run replaces it", err=True)
+    if not resume:
+        check_output(output / LAST, overwrite=overwrite, marker="config.cfg")
     chosen = find_recipe(recipe) if recipe else None
     choose_device(gpu_id)
     overrides = parse_config_overrides(context.args)

@@ -94,7 +94,7 @@ def _check_source(name: str, encoder: Encoder, accept_licence: bool) -> None:
         raise BioclinError(f"{name} cannot be fetched: {encoder.notes or encoder.unfit}")
     if encoder.non_commercial and not accept_licence:
         raise BioclinError(
-            f"{name}: {encoder.licence_warning}. If that is right for you, give --accept-licence"
+            f"{name}: {encoder.licence_warning}. If that is right for you, give --accept-license"
         )
 
 

@@ -252,11 +252,11 @@ def in_archive(server):
 
 
 def test_licences_against_commercial_use_must_be_accepted(server, in_archive, tmp_path):
-    with pytest.raises(BioclinError, match=r"CC BY-NC 4\.0: no commercial use.*--accept-licence"):
+    with pytest.raises(BioclinError, match=r"CC BY-NC 4\.0: no commercial use.*--accept-license"):
         fetch_encoder("bio-lm-base-pm", in_archive, tmp_path / "new")
     assert server.asked == []
     done = CliRunner().invoke(app, ["fetch", "bio-lm-base-pm", "-o", str(tmp_path / "new")])
-    assert (done.exit_code, "--accept-licence" in done.stderr) == (1, True)
+    assert (done.exit_code, "--accept-license" in done.stderr) == (1, True)
 
 
 def test_archive(server, in_archive, tmp_path, monkeypatch):
