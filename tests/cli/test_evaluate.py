@@ -261,7 +261,7 @@ def folder(nlp, tmp_path_factory):
 
 def evaluate(folder, *arguments, pipeline="pipeline", corpus="dev.spacy"):
     command = ["evaluate", str(folder / pipeline), str(folder / corpus)]
-    output = ["-o", str(folder / "out" / "metrics.json")]
+    output = ["-o", str(folder / "out" / "metrics.json"), "--overwrite"]
     return CliRunner().invoke(app, [*command, *output, *map(str, arguments)])
 
 

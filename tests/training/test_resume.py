@@ -129,6 +129,8 @@ def test_command(tmp_path, settings):
     done = CliRunner().invoke(app, ["train", config, "-o", str(tmp_path), *options])
     assert done.exit_code == 0, done.output
     assert spacy.load(tmp_path / LAST).pipe_names[-1] == "cleaner"
+    again = CliRunner().invoke(app, ["train", config, "-o", str(tmp_path), *options])
+    assert again.exit_code == 1 and "--overwrite" in again.output
     wrong = CliRunner().invoke(app, ["train", "no.cfg", "-o", str(tmp_path)])
     assert wrong.exit_code == 1
     assert "no such file" in wrong.output

@@ -204,6 +204,7 @@ def test_command_writes_an_index_twice(
     kb: KnowledgeBase, encoder: NameEncoder, tmp_path: Path
 ) -> None:
     command = ["embed-kb", str(kb.path), "--encoder", encoder.folder, "-o", str(tmp_path / "d")]
+    command.append("--overwrite")
     for _ in range(2):
         done = CliRunner().invoke(app, [*command, "--precision", "fp32"])
         assert done.exit_code == 0, done.output

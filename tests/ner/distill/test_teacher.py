@@ -307,6 +307,6 @@ def test_command_without_gold_and_its_errors(command, files, tmp_path):
         ([], {"--components.ner.spans_key": "phi"}, "no bioclin_ner writes a layer of the teacher"),
         ([], {"--components.ner.teacher_weight": 2}, "want a number from 0 to 1"),
     ):
-        done = command(*options, **changes)
+        done = command(*options, "--overwrite", **changes)
         assert done.exit_code == 1, done.output
         assert message in done.stderr.replace("\n", " ")

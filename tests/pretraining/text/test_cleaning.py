@@ -221,6 +221,9 @@ def test_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["clean-text", str(tmp_path / "in.txt"), *options])
     assert result.exit_code == 0, result.output
     assert "kept: es.train.txt" in result.stderr and "electro" not in result.output
+    result = CliRunner().invoke(app, ["clean-text", str(tmp_path / "in.txt"), *options])
+    assert result.exit_code == 1 and "exists already" in result.stderr
+    options.append("--overwrite")
     result = CliRunner().invoke(app, ["clean-text", str(tmp_path / "none"), *options])
     assert result.exit_code == 1 and "no such file or folder" in result.stderr
 

@@ -1,0 +1,79 @@
+"""Outputs are refused where they would replace something, and written whole or not at all."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.files import Output, check_output, hash_file, open_atomic, write_atomic
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "x.txt"
+    write_atomic(path, "one\r\n")
+    assert path.read_bytes() == b"one\r\n"
+    with pytest.raises(ZeroDivisionError), open_atomic(path) as file:
+        file.write("two")
+        raise ZeroDivisionError
+    assert path.read_bytes() == b"one\r\n" and list(path.parent.iterdir()) == [path]
+    assert hash_file(path) == hashlib.sha256(b"one\r\n").hexdigest()
+
+
+def test_files_with_text_of_notes_are_private(tmp_path: Path) -> None:
+    Output(tmp_path / "a", overwrite=False, private=True).write("note")
+    Output(tmp_path / "b", overwrite=False).write(b"scores")
+    with Output(tmp_path / "c", overwrite=False, marker="m", private=True).open_folder() as folder:
+        (folder / "m").touch()
+    umask = os.umask(0)
+    os.umask(umask)
+    assert [mode(tmp_path / name) for name in "abc"] == [0o600, 0o666 & ~umask, 0o700]
+
+
+def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for overwrite, name in ((False, "one"), (True, "two")):
+        with Output(out, overwrite=overwrite, marker="meta").open_folder() as folder:
+            (folder / "meta").touch()
+            (folder / name).touch()
+    assert {path.name for path in out.iterdir()} == {"meta", "two"}
+    with pytest.raises(ZeroDivisionError):
+        with Output(out, overwrite=True, marker="meta").open_folder() as folder:
+            (folder / "three").touch()
+            raise ZeroDivisionError
+    assert {path.name for path in out.iterdir()} == {"meta", "two"}
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_inputs_and_foreign_files_are_never_replaced(tmp_path: Path) -> None:
+    source = tmp_path / "notes" / "a.txt"
+    source.parent.mkdir()
+    source.write_text("note")
+    (tmp_path / "soft").symlink_to(source)
+    os.link(source, tmp_path / "hard")
+    for name in ("notes/a.txt", "notes/../notes/a.txt", "soft", "hard"):
+        with pytest.raises(BioclinError, match="is the input"):
+            check_output(tmp_path / name, inputs=[source], overwrite=True)
+    for path in (source.parent, tmp_path):
+        with pytest.raises(BioclinError, match="or holds it"):
+            check_output(path, inputs=[source], overwrite=True, marker="meta")
+    with pytest.raises(BioclinError, match="or --overwrite"):
+        check_output(source, overwrite=False)
+    with pytest.raises(BioclinError, match="or --overwrite"):
+        check_output(source.parent, overwrite=False, marker="meta")
+    with pytest.raises(BioclinError, match="holds no meta"):
+        check_output(source.parent, overwrite=True, marker="meta")
+    with pytest.raises(BioclinError, match="is a file, and the output is a folder"):
+        check_output(source, overwrite=True, marker="meta")
+    with pytest.raises(BioclinError, match="is a folder, and the output is a file"):
+        check_output(source.parent, overwrite=True)
+    check_output(source, overwrite=True)
+    check_output(tmp_path / "notes" / "b.txt", inputs=[source], overwrite=False)
+    (tmp_path / "empty").mkdir()
+    check_output(tmp_path / "empty", overwrite=False, marker="meta")
+    assert source.read_text() == "note"
