@@ -42,10 +42,10 @@ def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
             (folder / "meta").touch()
             (folder / name).touch()
     assert {path.name for path in out.iterdir()} == {"meta", "two"}
-    with pytest.raises(ZeroDivisionError):
-        with Output(out, overwrite=True, marker="meta").open_folder() as folder:
-            (folder / "three").touch()
-            raise ZeroDivisionError
+    opened = Output(out, overwrite=True, marker="meta").open_folder()
+    with pytest.raises(ZeroDivisionError), opened as folder:
+        (folder / "three").touch()
+        raise ZeroDivisionError
     assert {path.name for path in out.iterdir()} == {"meta", "two"}
     assert list(tmp_path.iterdir()) == [out]
 

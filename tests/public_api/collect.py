@@ -69,7 +69,7 @@ def _flatten(prefix: str, values: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def attributes() -> Iterator[Entry]:
-    """Find the `doc._` and `span._` attributes of the package and of spacy-transformers."""
+    """Find the `doc._` and `span._` attributes of the package."""
     for module in pkgutil.walk_packages(spacy_bioclin.__path__, "spacy_bioclin."):
         if not module.name.endswith("__main__"):
             with warnings.catch_warnings():
@@ -81,7 +81,8 @@ def attributes() -> Iterator[Entry]:
     for name in ("bioclin_deid", "bioclin_linker"):
         nlp.add_pipe(name)
     for kind in ("doc", "span"):
-        for name in getattr(Underscore, f"{kind}_extensions"):
+        # `trf_data`, of spacy-transformers, is there or not by what ran before.
+        for name in getattr(Underscore, f"{kind}_extensions").keys() - {"trf_data"}:
             yield f"{kind}._.{name}", ""
 
 
