@@ -1,6 +1,7 @@
-"""Terminology readers: any source, by the name of its format or by what it looks like."""
+"""Read any terminology, by the name of its format or by what its files look like."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -30,11 +31,11 @@ FORMATS: dict[str, Callable[[Path, SkipReport], Iterator[Concept]]] = {
     "mesh-xml": read_mesh_xml,
     "mesh-tsv": read_mesh_tsv,
 }
-# Here each concept stands once, so that an id that comes again is worth a word.
+# In these formats each concept has one record, so repeated ids are reported.
 ONE_RECORD = ("obo", "jsonl", "names")
 SUFFIXES = {".obo": "obo", ".jsonl": "jsonl"}
 SUFFIXES |= dict.fromkeys((suffix for suffix in SYNTAXES if suffix != ".xml"), "skos")
-N_LINES = 20  # so many tell the format
+N_LINES = 20  # enough to detect the format
 
 
 def read_concepts(
@@ -48,9 +49,9 @@ def read_concepts(
     """Read the concepts of a terminology, whatever its format.
 
     source (Path): A file, compressed (.gz, .bz2, .xz) or not, or the folder of a release.
-    report (SkipReport): Counts what is left out, and ids that come again (those records are
-        yielded, for the knowledge base joins them).
-    format (str | None): One of `FORMATS`; None finds out, see `detect_format`.
+    report (SkipReport): Counts what is left out, and repeated ids (their records are yielded,
+        because the knowledge base joins them).
+    format (str | None): One of `FORMATS`; None detects it, see `detect_format`.
     lang (str): Language of the names for which the source states none.
     columns (Columns | None): Which column of a table holds what, see `read_table`.
     YIELDS (Concept): Concepts and parts of concepts, in the order of the source.
@@ -58,17 +59,13 @@ def read_concepts(
         read, or no concept is in it.
     """
     name = format or ("table" if columns else detect_format(source))
-    if name not in FORMATS:
-        raise BioclinError(f"format {name!r}: unknown; there are {', '.join(FORMATS)}")
+    check_format(name)
     if columns and name != "table":
         raise BioclinError(f"columns are for format table, but {source} is read as {name}")
-    is_table = name == "table"
-    concepts = (
-        read_table(source, report, columns=columns) if is_table else FORMATS[name](source, report)
-    )
+    reader = partial(read_table, columns=columns) if columns else FORMATS[name]
     seen: set[str] = set()
     found = False
-    for concept in concepts:
+    for concept in reader(source, report):
         found = True
         if name in ONE_RECORD and concept.name:
             if concept.id in seen:
@@ -83,30 +80,39 @@ def read_concepts(
         )
 
 
+def check_format(name: str) -> None:
+    """Refuse an unknown format.
+
+    RAISES (BioclinError): The message lists the formats.
+    """
+    if name not in FORMATS:
+        raise BioclinError(f"format {name!r}: unknown; there are {', '.join(FORMATS)}")
+
+
 def detect_format(source: Path) -> str:
-    """Find out the format of a source by its suffix, its first lines or the files in its folder.
+    """Detect the format of a source by its suffix, its first lines or the files in its folder.
 
     source (Path): A file or folder.
     RETURNS (str): One of `FORMATS`.
-    RAISES (BioclinError): There is no such file or folder, or it looks like none of them.
+    RAISES (BioclinError): There is no such file or folder, or its format is not recognised.
     """
     if not source.exists():
         raise BioclinError(f"{source}: no such file or folder")
     if source.is_dir():
-        found = _of_folder(source)
+        found = _detect_folder(source)
     else:
-        found = SUFFIXES.get(suffix(source)) or _of_content(source)
+        found = SUFFIXES.get(suffix(source)) or _detect_content(source)
     if found:
         return found
     raise BioclinError(
         f"{source}: not recognised as a terminology; name its format ({', '.join(FORMATS)}), for a "
-        "table, which a tab, a semicolon, a comma or | separates, say which columns hold the id "
-        "and the name, or by number in a table without a header line; of UMLS, RxNorm and SNOMED "
+        "table with a tab, a semicolon, a comma or | between columns, say which columns hold the "
+        "id and the name, by number in a table without a header line; for UMLS, RxNorm and SNOMED "
         "CT give the folder of the release"
     )
 
 
-def _of_folder(folder: Path) -> str | None:
+def _detect_folder(folder: Path) -> str | None:
     if next(folder.rglob("sct2_Concept_*Snapshot*"), None):
         return "rf2"
     try:
@@ -116,7 +122,7 @@ def _of_folder(folder: Path) -> str | None:
     return "rrf"
 
 
-def _of_content(path: Path) -> str | None:
+def _detect_content(path: Path) -> str | None:
     lines = [line for _, line in islice(read_lines(path, SkipReport()), N_LINES) if line.strip()]
     if not lines:
         return None
@@ -127,13 +133,13 @@ def _of_content(path: Path) -> str | None:
     if lines[0].startswith("<"):
         marks = dict.fromkeys((f"<{root}" for root in RECORDS), "mesh-xml") | {"<rdf:RDF": "skos"}
         return next((name for mark, name in marks.items() if mark in " ".join(lines)), None)
-    # The rows of RRF hold "||" too, but end in "|".
+    # Rows of RRF contain "||" too, but end in "|".
     if all("||" in line and not line.endswith("|") for line in lines):
         return "names"
-    return _of_header(path)
+    return _detect_header(path)
 
 
-def _of_header(path: Path) -> str | None:
+def _detect_header(path: Path) -> str | None:
     try:
         _, header = next(read_quoted_rows(path, SkipReport()), (1, []))
         if any(set(columns) <= set(header) for columns in TABLES):

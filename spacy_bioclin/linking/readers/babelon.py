@@ -8,16 +8,27 @@ from pathlib import Path
 
 from ...errors import BioclinError
 from ..kb.concepts import Alias, Concept, SkipReport
+from .rows import SkipError, parse_rows
 from .table import read_quoted_rows
 from .values import clean, compact_id, language_code
 
 BABELON = (
-    *("subject_id", "predicate_id", "source_value", "source_language"),
-    *("translation_value", "translation_language", "translation_status"),
+    "subject_id",
+    "predicate_id",
+    "source_value",
+    "source_language",
+    "translation_value",
+    "translation_language",
+    "translation_status",
 )
 DISEASE_ONTOLOGY = (
-    *("source_id", "predicate", "source_text", "source_lang"),
-    *("translation_text", "translation_lang", "status"),
+    "source_id",
+    "predicate",
+    "source_text",
+    "source_lang",
+    "translation_text",
+    "translation_lang",
+    "status",
 )
 DEFINITIONS = ("iao:0000115", "definition")
 NOT_TRANSLATED = "NOT_TRANSLATED"
@@ -38,47 +49,46 @@ def read_babelon(path: Path, report: SkipReport) -> Iterator[Concept]:
     layout = layout_of(header)
     if not layout:
         raise BioclinError(
-            f"{path}, line {number}: no table of translations; its columns must be, among others, "
+            f"{path}, line {number}: not a table of translations; its columns must include "
             f"{', '.join(BABELON)} or {', '.join(DISEASE_ONTOLOGY)}"
         )
     indices = [header.index(column) for column in layout]
-    for number, cells in rows:
-        place = f"{path}, line {number}"
+
+    def to_concept(cells: list[str]) -> Concept:
         if len(cells) <= max(indices):
-            report.skip("fewer cells than columns", place)
-            continue
-        concept, reason = _to_concept([clean(cells[i]) for i in indices])
-        if concept:
-            yield concept
-        else:
-            report.skip(reason, place)
+            raise SkipError("fewer cells than columns")
+        return _to_concept([clean(cells[i]) for i in indices])
+
+    yield from parse_rows(rows, to_concept, path, report)
 
 
 def layout_of(header: Sequence[str]) -> tuple[str, ...]:
-    """RETURNS (tuple[str, ...]): Those of the two layouts' columns that the header has, or ()."""
+    """Find the layout of which a header has all columns.
+
+    RETURNS (tuple[str, ...]): `BABELON`, `DISEASE_ONTOLOGY` or ().
+    """
     return next((x for x in (BABELON, DISEASE_ONTOLOGY) if set(x) <= set(header)), ())
 
 
-def _to_concept(values: Sequence[str]) -> tuple[Concept | None, str]:
-    """RETURNS (tuple[Concept | None, str]): The record, or None and the reason."""
+def _to_concept(values: Sequence[str]) -> Concept:
     id, predicate, source, source_lang, translation, lang, status = values
     kind = predicate.lower()
     if not id:
-        return None, "no id"
+        raise SkipError("no id")
     if not translation or status == NOT_TRANSLATED:
-        return None, "no translation"
+        raise SkipError("no translation")
     if source.lower().startswith("obsolete "):
-        return None, "obsolete"
+        raise SkipError("obsolete")
     if "broad" in kind:
-        return None, "broad synonym"
+        raise SkipError("broad synonym")
     record = Concept(compact_id(id))
     alias = Alias(translation, language_code(lang))
+    source_code = language_code(source_lang) if source else ""
     if kind.endswith("label"):
-        code = language_code(source_lang) if source else ""
-        return record._replace(name=source, lang=code, aliases=(alias,)), ""
+        return record._replace(name=source, lang=source_code, aliases=(alias,))
     if kind.endswith("synonym"):
-        original = (Alias(source, language_code(source_lang)),) if source else ()
-        return record._replace(aliases=(*original, alias)), ""
+        original = (Alias(source, source_code),) if source else ()
+        return record._replace(aliases=(*original, alias))
     if kind.endswith(DEFINITIONS):
-        return record._replace(definition=translation), ""
-    return None, f"predicate {predicate}"
+        return record._replace(definition=translation)
+    raise SkipError(f"predicate {predicate}")

@@ -10,51 +10,35 @@ from pathlib import Path
 from typing import Any
 
 from ..kb.concepts import Alias, Concept, SkipReport
-from .lines import read_lines
+from .rows import SkipError, filled_lines, parse_rows
 from .values import clean, language_code
 
 SCISPACY_KEYS = {"concept_id": "id", "canonical_name": "name"}
 LISTS = ("types", "parents", "xrefs", "alternative_ids")
+WRONG_TYPE = "value that is no text, or no list of texts"
 
 
 def read_jsonl(path: Path, report: SkipReport) -> Iterator[Concept]:
     """Read concepts as JSON objects with the fields of `Concept` or scispaCy's keys.
 
-    An alias is a string, [text, lang] or {"text": …, "lang": …}; other keys are not read.
+    An alias is a string, [text, lang] or {"text": …, "lang": …}; other keys are ignored.
 
     path (Path): The file, compressed or not.
-    report (SkipReport): Counts lines that are no JSON object, that lack an id, that say nothing
-        but an id, and whose values are not of the right type.
+    report (SkipReport): Counts lines that are not a JSON object, lack an id, hold nothing but an
+        id, or have values of the wrong type.
     YIELDS (Concept): One for each line.
     RAISES (BioclinError): The file cannot be read.
     """
-    for number, line in read_lines(path, report):
-        if not line.strip():
-            continue
-        place = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            report.skip("broken JSON", place)
-            continue
-        if not isinstance(record, dict):
-            report.skip("no JSON object", place)
-            continue
-        try:
-            concept = _to_concept(record)
-        except (TypeError, UnicodeError):
-            report.skip("value that is no text, or no list of texts", place)
-            continue
-        if not concept.id:
-            report.skip("no id", place)
-        elif concept == Concept(concept.id):
-            report.skip("no name", place)
-        else:
-            yield concept
+    return parse_rows(filled_lines(path, report), _to_concept, path, report)
 
 
-def _to_concept(record: dict[str, Any]) -> Concept:
-    """RAISES (TypeError, UnicodeError): A value is no valid text, or no list of such."""
+def _to_concept(line: str) -> Concept:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        raise SkipError("broken JSON") from None
+    if not isinstance(record, dict):
+        raise SkipError("no JSON object")
     values = {SCISPACY_KEYS.get(key, key): value for key, value in record.items()}
     name = clean(_string(values.get("name")))
     lists = {key: tuple(map(_string, _list(values.get(key)))) for key in LISTS}
@@ -77,13 +61,16 @@ def _alias(value: object) -> Alias:
 
 def _string(value: object) -> str:
     if value is not None and not isinstance(value, str):
-        raise TypeError(type(value))
+        raise SkipError(WRONG_TYPE)
     text = (value or "").strip()
-    text.encode()  # half a surrogate pair, which JSON can hold, could never be written
+    try:
+        text.encode()  # JSON can hold half a surrogate pair, which cannot be written to a file
+    except UnicodeError:
+        raise SkipError(WRONG_TYPE) from None
     return text
 
 
-def _list(value: object) -> list[object]:
+def _list(value: object) -> list[Any]:
     if value is not None and not isinstance(value, list):
-        raise TypeError(type(value))
+        raise SkipError(WRONG_TYPE)
     return value or []

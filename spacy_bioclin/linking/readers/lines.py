@@ -1,4 +1,4 @@
-"""Reading a terminology file line by line: compressed or not, in bounded memory."""
+"""Read a terminology file line by line: compressed or not, in bounded memory."""
 
 import bz2
 import gzip
@@ -18,12 +18,12 @@ OPENERS: dict[str, Callable[[IO[bytes], str], object]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
-# Real terminologies stay below 1 MB a line; a longer one is a broken or wrong file.
+# Real terminologies stay below 1 MB a line; a longer line means a broken or wrong file.
 MAX_LINE_BYTES = 16 * 2**20
 
 
 def suffix(path: Path) -> str:
-    """RETURNS (str): The file's suffix in lower case, without that of a compression."""
+    """Get the suffix of a file in lower case, without the suffix of a compression."""
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] in OPENERS:
         suffixes.pop()
@@ -31,28 +31,31 @@ def suffix(path: Path) -> str:
 
 
 class _CountedFile(io.FileIO):
-    """A file that tells how much of all such files was read, for a progress bar."""
+    """A file that adds what is read from it to a count of all such files, for a progress bar."""
 
     n_read = 0
 
     def readinto(self, buffer: Any) -> int | None:
-        """RETURNS (int | None): How many bytes came."""
+        """Read bytes into a buffer.
+
+        RETURNS (int | None): How many bytes were read.
+        """
         n = super().readinto(buffer)
         _CountedFile.n_read += n or 0
         return n
 
 
 def n_bytes_read() -> int:
-    """RETURNS (int): Bytes that this process has read from terminology files, compressed ones
-    as they lie on the disk."""
+    """Get the number of bytes that this process has read from terminology files, before
+    decompression."""
     return _CountedFile.n_read
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, through gzip, bzip2 or xz where its suffix says so.
+    """Open a file for reading, decompressed if its suffix is .gz, .bz2 or .xz.
 
-    RAISES (BioclinError): The file cannot be opened.
+    RAISES (BioclinError): The file cannot be opened, or reading it fails within the block.
     """
     try:
         raw = _CountedFile(str(path))
@@ -60,7 +63,13 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
     opener = OPENERS.get(path.suffix.lower())
     with io.BufferedReader(raw, 2**16) as file:
-        yield cast(IO[bytes], opener(file, "rb")) if opener else file
+        try:
+            yield cast(IO[bytes], opener(file, "rb")) if opener else file
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            raise BioclinError(
+                f"{path}: cannot be read beyond byte {raw.tell():,} ({error}); the file may be "
+                "cut off"
+            ) from None
 
 
 def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
@@ -74,21 +83,13 @@ def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
     """
     with open_bytes(path) as file:
         number = 0
-        while True:
-            try:
-                number += 1
-                line = file.readline(MAX_LINE_BYTES)
-                if not line:
-                    return
-                if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-                    while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-                        pass
-                    report.skip(f"line over {MAX_LINE_BYTES:,} bytes", f"{path}, line {number}")
-                    continue
-            except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-                raise BioclinError(
-                    f"{path}, line {number}: cannot be read on ({error}); the file may be cut off"
-                ) from None
+        while line := file.readline(MAX_LINE_BYTES):
+            number += 1
+            if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+                    pass
+                report.skip(f"line over {MAX_LINE_BYTES:,} bytes", f"{path}, line {number}")
+                continue
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:

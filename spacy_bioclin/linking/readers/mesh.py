@@ -3,12 +3,12 @@
 Elements: MeSH XML Data Elements (NLM); names of the supplementary classes: MeSH RDF.
 """
 
-import lzma
 import re
-import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
+from typing import IO
 
 from lxml import etree
 
@@ -16,16 +16,12 @@ from ...errors import BioclinError
 from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import open_bytes, read_lines
 from .rows import read_rows
+from .values import language_code
 
 # Root element -> element of a record.
 RECORDS = {
     "DescriptorRecordSet": "DescriptorRecord",
     "SupplementalRecordSet": "SupplementalRecord",
-}
-# LanguageCode of the root element.
-LANGUAGES = {
-    **{"eng": "en", "spa": "es", "fre": "fr", "ger": "de", "ita": "it", "por": "pt", "dut": "nl"},
-    **{"cze": "cs", "fin": "fi", "jpn": "ja", "lav": "lv", "scr": "hr", "slv": "sl"},
 }
 CLASSES = {
     "1": "SCR_Chemical",
@@ -41,6 +37,13 @@ REGISTRIES = {
     "EC": re.compile(r"EC ([\d.\-]+)"),
     "UNII": re.compile(r"([0-9A-Z]{10})"),
 }
+# Columns of a table, of which the first two are id and name -> fields that the others fill.
+TABLES = {
+    ("DescriptorUI", "DescriptorName", "TermName"): ("aliases",),
+    ("DescriptorUI", "DescriptorName", "tree_location"): ("types",),
+    ("MESH_ID", "MESH_NAME", "PARENT_MESH_ID", "ROOT_MESH_CATEGORY"): ("parents", "types"),
+    ("MESH_SCR_ID", "MESH_SCR_NAME", "MESH_ID"): ("parents",),
+}
 # No entity is ever expanded and nothing is fetched: a terminology is data from elsewhere.
 SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False}
 
@@ -50,46 +53,44 @@ def read_mesh_xml(path: Path, report: SkipReport) -> Iterator[Concept]:
 
     path (Path): The file, compressed or not.
     report (SkipReport): Counts records without id or name.
-    YIELDS (Concept): A record with all its terms, tree numbers or class ("SCR_Disease") as types,
-        scope note, registry numbers as cross references, headings mapped to as parents; at the
-        end the parents of the descriptors.
+    YIELDS (Concept): A record with all its terms; its types are its tree numbers or its class
+        ("SCR_Disease"), its cross references registry numbers, its parents the headings that it is
+        mapped to. At the end the parents of the descriptors.
     RAISES (BioclinError): Broken XML, declared entities, or another kind of file.
     """
-    root, lang = _root(path)
+    root, lang = _read_root(path)
     trees: dict[str, str] = {}
-    try:
-        with open_bytes(path) as file:
-            for _, element in etree.iterparse(file, tag=RECORDS[root], **SAFE):
-                concept = _record(element, RECORDS[root].removesuffix("Record"), lang)
-                if concept.id and concept.name:
-                    trees.update((t, concept.id) for t in concept.types if root[0] == "D")
-                    yield concept
-                else:
-                    report.skip("record without id or name", f"{path}, line {element.sourceline}")
-                # What was read stays in memory unless it is taken out of the tree.
-                element.clear()
-                while element.getprevious() is not None:
-                    del element.getparent()[0]
-    except etree.XMLSyntaxError as error:
-        raise _broken(path, error) from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise BioclinError(
-            f"{path}: cannot be read on ({error}); the file may be cut off"
-        ) from None
+    with _open_xml(path) as file:
+        for _, element in etree.iterparse(file, tag=RECORDS[root], **SAFE):
+            concept = _record(element, RECORDS[root].removesuffix("Record"), lang)
+            if concept.id and concept.name:
+                trees.update((t, concept.id) for t in concept.types if root[0] == "D")
+                yield concept
+            else:
+                report.skip("record without id or name", f"{path}, line {element.sourceline}")
+            # What was read stays in memory unless it is removed from the tree.
+            element.clear()
+            while element.getprevious() is not None:
+                del element.getparent()[0]
     yield from _parents(trees)
 
 
-def _root(path: Path) -> tuple[str, str]:
-    """RETURNS (tuple[str, str]): Name of the root element, and the language of its records.
-    RAISES (BioclinError): It is not MeSH, or declares entities.
-    """
+@contextmanager
+def _open_xml(path: Path) -> Iterator[IO[bytes]]:
     try:
         with open_bytes(path) as file:
-            _, root = next(iter(etree.iterparse(file, events=("start",), **SAFE)))
+            yield file
     except etree.XMLSyntaxError as error:
-        raise _broken(path, error) from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise BioclinError(f"{path}: cannot be read ({error}); the file may be cut off") from None
+        raise BioclinError(f"{path}, line {error.lineno}: broken XML ({error.msg})") from None
+
+
+def _read_root(path: Path) -> tuple[str, str]:
+    """Read the name of the root element and the language of its records.
+
+    RAISES (BioclinError): It is not MeSH, or declares entities.
+    """
+    with _open_xml(path) as file:
+        _, root = next(iter(etree.iterparse(file, events=("start",), **SAFE)))
     if root.tag not in RECORDS:
         raise BioclinError(
             f"{path}: the root element is {str(root.tag)[:50]!r}; the MeSH files that can be read "
@@ -98,15 +99,11 @@ def _root(path: Path) -> tuple[str, str]:
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
         raise BioclinError(f"{path}: declares entities, which MeSH does not; it is not read")
-    return root.tag, LANGUAGES.get(root.get("LanguageCode", "eng"), "")
-
-
-def _broken(path: Path, error: etree.XMLSyntaxError) -> BioclinError:
-    return BioclinError(f"{path}, line {error.lineno}: broken XML ({error.msg})")
+    return root.tag, language_code(root.get("LanguageCode", "eng"))
 
 
 def _record(record: etree._Element, kind: str, lang: str) -> Concept:
-    """RETURNS (Concept): A record of the kind "Descriptor" or "Supplemental"."""
+    """Make a concept of a record of the kind "Descriptor" or "Supplemental"."""
     prefix = kind if kind == "Descriptor" else "SupplementalRecord"
     name = (record.findtext(f"{prefix}Name/String") or "").strip()
     aliases: dict[Alias, None] = {}
@@ -142,13 +139,13 @@ def _record(record: etree._Element, kind: str, lang: str) -> Concept:
 
 
 def _registry(number: str) -> list[str]:
-    """RETURNS (list[str]): "CAS:50-78-2", "EC:1.1.1.1", "UNII:R16CO5Y76E", or nothing."""
+    """Write a registry number as "CAS:50-78-2", "EC:1.1.1.1" or "UNII:R16CO5Y76E", if it is one."""
     found = ((name, regex.fullmatch(number.strip())) for name, regex in REGISTRIES.items())
     return [f"{name}:{match[1]}" for name, match in found if match]
 
 
 def _parents(trees: dict[str, str]) -> Iterator[Concept]:
-    """Yield the parent of each tree position: C04.588.180 lies under C04.588.
+    """Yield the parent of each tree position: C04.588.180 is below C04.588.
 
     trees (dict[str, str]): Tree number -> descriptor.
     """
@@ -159,78 +156,49 @@ def _parents(trees: dict[str, str]) -> Iterator[Concept]:
 
 
 def read_mesh_tsv(path: Path, report: SkipReport) -> Iterator[Concept]:
-    """Read a table of MeSH, told by its header: descriptors with their terms, tree numbers,
+    """Read a table of MeSH, recognised by its header: descriptors with their terms, tree numbers,
     descriptors with their parents, or supplementary records with the headings they map to.
 
     path (Path): The file, compressed or not.
     report (SkipReport): Counts wrong rows, and rows without id or name.
-    YIELDS (Concept): Per id, with names in English, and types (tree numbers) or parents.
+    YIELDS (Concept): One for consecutive rows of one id, with names in English.
     RAISES (BioclinError): The header is none of the four.
     """
     _, header = next(read_lines(path, SkipReport()), (1, ""))
-    columns = header.split("\t")
-    for wanted, reader in TABLES.items():
-        if set(wanted) <= set(columns):
-            yield from reader(_groups(path, report, wanted))
-            return
-    layouts = "; ".join(" ".join(wanted) for wanted in TABLES)
-    raise BioclinError(
-        f"{path}, line 1: {header[:200]!r} is the header of none of the tables of MeSH that can "
-        f"be read, which have the columns {layouts}, separated by tabs"
-    )
-
-
-def _groups(
-    path: Path, report: SkipReport, wanted: tuple[str, ...]
-) -> Iterator[tuple[str, str, list[list[str]]]]:
-    """YIELDS (tuple[str, str, list[list[str]]]): Id, name, and the other wanted values of each of
-    the consecutive rows with that id."""
-
-    def filled() -> Iterator[list[str]]:
-        for number, row in read_rows(path, report, wanted):
-            if row[0] and row[1]:
-                yield row
-            else:
-                report.skip("no id or no name", f"{path}, line {number}")
-
-    for (own_id, name), rows in groupby(filled(), key=lambda row: (row[0], row[1])):
-        yield own_id, name, [row[2:] for row in rows]
-
-
-Groups = Iterator[tuple[str, str, list[list[str]]]]
-
-
-def _terms(groups: Groups) -> Iterator[Concept]:
-    for own_id, name, rows in groups:
-        aliases = dict.fromkeys(Alias(term, "en") for (term,) in rows if term not in ("", name))
-        yield Concept(own_id, name, "en", tuple(aliases))
-
-
-def _tree_numbers(groups: Groups) -> Iterator[Concept]:
+    wanted = next((w for w in TABLES if set(w) <= set(header.split("\t"))), None)
+    if wanted is None:
+        layouts = "; ".join(" ".join(columns) for columns in TABLES)
+        raise BioclinError(
+            f"{path}, line 1: {header[:200]!r} is not the header of a table of MeSH that can be "
+            f"read; these have the columns {layouts}, separated by tabs"
+        )
+    is_supplementary = wanted[0] == "MESH_SCR_ID"
     trees: dict[str, str] = {}
-    for own_id, name, rows in groups:
-        numbers = tuple(dict.fromkeys(number for (number,) in rows if number))
-        trees.update((number, own_id) for number in numbers)
-        yield Concept(own_id, name, "en", types=numbers)
+    for (id, name), rows in groupby(_filled_rows(path, report, wanted), key=lambda row: row[:2]):
+        own = {"aliases": name, "parents": id}
+        _, _, *columns = zip(*rows, strict=True)
+        fields: dict[str, tuple[str, ...]] = {
+            field: tuple(x for x in dict.fromkeys(values) if x not in ("", own.get(field)))
+            for field, values in zip(TABLES[wanted], columns, strict=True)
+        }
+        if wanted[2] == "tree_location":
+            trees.update((number, id) for number in fields["types"])
+        yield Concept(
+            id,
+            name,
+            "en",
+            aliases=tuple(Alias(term, "en") for term in fields.get("aliases", ())),
+            types=("SCR_Disease",) if is_supplementary else fields.get("types", ()),
+            parents=fields.get("parents", ()),
+        )
     yield from _parents(trees)
 
 
-def _hierarchy(groups: Groups) -> Iterator[Concept]:
-    for own_id, name, rows in groups:
-        parents = dict.fromkeys(parent for parent, _ in rows if parent not in ("", own_id))
-        types = dict.fromkeys(category for _, category in rows if category)
-        yield Concept(own_id, name, "en", types=tuple(types), parents=tuple(parents))
-
-
-def _supplementary_diseases(groups: Groups) -> Iterator[Concept]:
-    for own_id, name, rows in groups:
-        parents = tuple(dict.fromkeys(parent for (parent,) in rows if parent))
-        yield Concept(own_id, name, "en", types=("SCR_Disease",), parents=parents)
-
-
-TABLES = {
-    ("DescriptorUI", "DescriptorName", "TermName"): _terms,
-    ("DescriptorUI", "DescriptorName", "tree_location"): _tree_numbers,
-    ("MESH_ID", "MESH_NAME", "PARENT_MESH_ID", "ROOT_MESH_CATEGORY"): _hierarchy,
-    ("MESH_SCR_ID", "MESH_SCR_NAME", "MESH_ID"): _supplementary_diseases,
-}
+def _filled_rows(
+    path: Path, report: SkipReport, wanted: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    for number, row in read_rows(path, report, wanted):
+        if row[0] and row[1]:
+            yield tuple(row)
+        else:
+            report.skip("no id or no name", f"{path}, line {number}")

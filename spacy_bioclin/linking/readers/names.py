@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..kb.concepts import Alias, Concept, SkipReport
-from .lines import read_lines
+from .rows import SkipError, filled_lines, parse_rows
 from .values import clean
 
 
@@ -19,15 +19,15 @@ def read_names(path: Path, report: SkipReport) -> Iterator[Concept]:
     YIELDS (Concept): One for each line.
     RAISES (BioclinError): The file cannot be read.
     """
-    for number, line in read_lines(path, report):
-        if not line.strip():
-            continue
-        left, bars, right = line.partition("||")
-        ids = [id.strip() for id in left.split("|") if id.strip()]
-        names = [clean(name) for name in right.split("|") if name.strip()]
-        if not (bars and ids and names):
-            reason = "no id" if bars and not ids else "no name" if bars else "line without ||"
-            report.skip(reason, f"{path}, line {number}")
-            continue
-        aliases = tuple(map(Alias, names[1:]))
-        yield Concept(ids[0], names[0], aliases=aliases, alternative_ids=tuple(ids[1:]))
+    return parse_rows(filled_lines(path, report), _to_concept, path, report)
+
+
+def _to_concept(line: str) -> Concept:
+    left, bars, right = line.partition("||")
+    ids = [id.strip() for id in left.split("|") if id.strip()]
+    names = [clean(name) for name in right.split("|") if name.strip()]
+    if not (bars and ids and names):
+        raise SkipError("no id" if bars and not ids else "no name" if bars else "line without ||")
+    return Concept(
+        ids[0], names[0], aliases=tuple(map(Alias, names[1:])), alternative_ids=tuple(ids[1:])
+    )

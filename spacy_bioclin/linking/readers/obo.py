@@ -55,11 +55,14 @@ def read_obo(path: Path, report: SkipReport) -> Iterator[Concept]:
         if concept:
             yield concept
     if not n_terms:
-        raise BioclinError(f"{path}: no [Term] in it, so it is no OBO file; name its format")
+        raise BioclinError(f"{path}: no [Term] in it, so it is not an OBO file; name its format")
 
 
 def _stanzas(path: Path, report: SkipReport) -> Iterator[tuple[str, str, Tags]]:
-    """YIELDS (tuple[str, str, Tags]): Kind of the stanza ("" for the header), place, tags."""
+    """Read stanza by stanza.
+
+    YIELDS (tuple[str, str, Tags]): Kind of the stanza ("" for the header), place, tags.
+    """
     kind, place, tags = "", f"{path}, line 1", Tags()
     for number, line in read_lines(path, report):
         line = line.strip()
@@ -124,7 +127,7 @@ def _aliases(tags: Tags, id: str, report: SkipReport) -> Iterator[Alias]:
 
 
 def _plain(value: str) -> str:
-    """An unquoted value without its comment (`! label`) and its modifiers (`{source="x"}`)."""
+    """Strip an unquoted value of its comment (`! label`) and modifiers (`{source="x"}`)."""
     return clean(_unescape(MODIFIERS.sub("", COMMENT.sub("", value).rstrip())))
 
 

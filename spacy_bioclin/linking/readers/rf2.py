@@ -15,11 +15,11 @@ from .rows import read_rows
 FSN = "900000000000003001"
 IS_A = "116680003"
 PREFERRED = "900000000000548007"
-# Where en-US and en-GB prefer different names, that of en-US is the name, the other an alias.
+# If en-US and en-GB prefer different names, that of en-US is the name, the other an alias.
 GB_REFSET = "900000000000508004"
-# Associations of a retired concept with the one that means the same: SAME AS, REPLACED BY.
+# Associations of a retired concept with its successor: SAME AS, REPLACED BY.
 SUCCESSORS = {"900000000000527005", "900000000000526001"}
-# Beginning of the file names; extensions write their name before "Snapshot".
+# Prefixes of the file names; extensions insert their name before "Snapshot".
 KINDS = {
     "Concept": r"x?sct2_Concept_",
     "Description": r"x?sct2_Description_",
@@ -35,13 +35,13 @@ TAG = re.compile(r"(.*\S)\s*\(([^()]+)\)")
 def read_rf2(folder: Path, report: SkipReport) -> Iterator[Concept]:
     """Read the snapshot files of a release, or of several (international and an extension).
 
-    folder (Path): Folder of the unpacked release, at any height above its files; the releases
-        that belong together lie side by side in it.
+    folder (Path): Folder of the unpacked release, at any level above its files; releases that
+        belong together are side by side in it.
     report (SkipReport): Counts inactive concepts and descriptions, those of inactive or unknown
         concepts, wrong rows, and kinds of files that are missing: TextDefinition, Relationship,
-        Language (preferred names) and Association (retired ids) may be.
-    YIELDS (Concept): Partial records, one per row, English files first: names (preferred terms;
-        fully specified names without their tag where there is none), aliases, the tags as types
+        Language (preferred names) and Association (retired ids) are optional.
+    YIELDS (Concept): Partial records, one per row, English files first: names (preferred terms, or
+        fully specified names without their tag), aliases, the tags as types
         ("disorder", "trastorno"), definitions, parents, retired ids.
     RAISES (BioclinError): No Concept or Description snapshot, two dates of one file, a missing
         column, or an extension without the release that it extends.
@@ -69,7 +69,7 @@ def find_files(folder: Path, report: SkipReport) -> dict[str, list[Path]]:
     """Find the snapshot files by their names, English ones first.
 
     folder (Path): Searched with all its subfolders.
-    report (SkipReport): Counts the kinds that may be missing and are.
+    report (SkipReport): Counts optional kinds that are missing.
     RETURNS (dict[str, list[Path]]): Kind (as in `KINDS`) -> files.
     RAISES (BioclinError): No Concept or Description file, or one of two dates.
     """
@@ -91,14 +91,14 @@ def find_files(folder: Path, report: SkipReport) -> dict[str, list[Path]]:
             name = re.sub(r"_\d{8}.*", "", path.name)
             if name in seen:
                 raise BioclinError(
-                    f"{folder}: two releases, {seen[name].name} and {path.name}; leave one of them"
+                    f"{folder}: two releases, {seen[name].name} and {path.name}; keep one of them"
                 )
             seen[name] = path
     return files
 
 
 def _versions(paths: list[Path], report: SkipReport) -> dict[str, str]:
-    """RETURNS (dict[str, str]): Concept id -> date of its newest version, and 1 if active or 0."""
+    """Map each concept id to the date of its newest version, followed by 1 if active, else 0."""
     versions: dict[str, str] = {}
     for path in paths:
         for _, (concept_id, date, active) in read_rows(
@@ -117,7 +117,7 @@ def _is_active(concepts: dict[str, str], concept_id: str) -> bool:
 
 
 def _preferred(paths: list[Path], report: SkipReport) -> set[str]:
-    """RETURNS (set[str]): Ids of the descriptions that some language or dialect prefers."""
+    """Collect the ids of the descriptions that some language or dialect prefers."""
     columns = ("active", "refsetId", "referencedComponentId", "acceptabilityId")
     return {
         description
@@ -133,24 +133,25 @@ def _described(
     """Read the active descriptions or text definitions of active concepts.
 
     YIELDS (tuple[str, str, str, str, str]): Id, concept id, type id, language, term.
-    RAISES (BioclinError): Most of them are of concepts that no Concept file holds.
+    RAISES (BioclinError): Most of them belong to concepts that no Concept file holds.
     """
     columns = ("id", "active", "conceptId", "typeId", "languageCode", "term")
     known = unknown = 0
     for number, (own_id, active, concept_id, kind, lang, term) in read_rows(path, report, columns):
-        place = f"{path}, line {number}"
-        if active != "1":
-            report.skip("inactive description", place)
-        elif concept_id not in concepts:
-            unknown += 1
-            report.skip("description of an unknown concept", place)
-        elif not _is_active(concepts, concept_id):
-            report.skip("description of an inactive concept", place)
-        elif not term:
-            report.skip("description without a term", place)
-        else:
+        if active == "1" and term and _is_active(concepts, concept_id):
             known += 1
             yield own_id, concept_id, kind, lang[:2].lower(), term
+            continue
+        if active != "1":
+            reason = "inactive description"
+        elif concept_id not in concepts:
+            unknown += 1
+            reason = "description of an unknown concept"
+        elif not _is_active(concepts, concept_id):
+            reason = "description of an inactive concept"
+        else:
+            reason = "description without a term"
+        report.skip(reason, f"{path}, line {number}")
     if unknown > known:
         raise BioclinError(
             f"{path}: {unknown:,} of its descriptions are of concepts that no Concept file under "

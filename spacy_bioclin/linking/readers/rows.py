@@ -1,14 +1,58 @@
-"""Rows of a release file without quoting (RRF, RF2, TSV): named columns, wrong rows counted."""
+"""Rows of a terminology: named columns of release files, and the rows that are left out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from ...errors import BioclinError
-from ..kb.concepts import SkipReport
+from ..kb.concepts import Concept, SkipReport
 from .lines import read_lines
 
-# So many wrong rows before the first right one mean that the file is another one.
+R = TypeVar("R")
+# This many wrong rows before the first right one mean that the file has another format.
 MAX_WRONG = 100
+
+
+class SkipError(Exception):
+    """A row is to be left out.
+
+    reason (str): Why, for the report.
+    n (int): How many lines of the file that is.
+    """
+
+    def __init__(self, reason: str, n: int = 1) -> None:
+        super().__init__(reason)
+        self.n = n
+
+
+def parse_rows(
+    rows: Iterable[tuple[int, R]], parse: Callable[[R], Concept], path: Path, report: SkipReport
+) -> Iterator[Concept]:
+    """Make a record of each row, and count the rows that are left out.
+
+    rows (Iterable[tuple[int, R]]): Line number and content.
+    parse (Callable[[R], Concept]): Makes a record of the content, or raises `SkipError`.
+    path (Path): The file, for the report.
+    report (SkipReport): Counts rows that `parse` refuses, and records without an id or with nothing
+        but an id.
+    YIELDS (Concept): The records, in order.
+    """
+    for number, row in rows:
+        try:
+            concept = parse(row)
+            if not concept.id:
+                raise SkipError("no id")
+            if concept == Concept(concept.id):
+                raise SkipError("no name")
+        except SkipError as skipped:
+            report.skip(str(skipped), f"{path}, line {number}", skipped.n)
+        else:
+            yield concept
+
+
+def filled_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
+    """Read the lines of a file that hold more than white space. See `read_lines`."""
+    return ((number, line) for number, line in read_lines(path, report) if line.strip())
 
 
 def read_rows(
@@ -19,13 +63,13 @@ def read_rows(
     layout: Sequence[str] = (),
     delimiter: str = "\t",
 ) -> Iterator[tuple[int, list[str]]]:
-    """Read the wanted columns of a file, row by row.
+    """Read the wanted columns of a file without quoting (RRF, RF2, TSV), row by row.
 
     path (Path): The file, compressed or not.
     report (SkipReport): Counts rows with another number of columns than the file's.
-    wanted (Sequence[str]): Names of the columns to give.
-    layout (Sequence[str]): Names of all columns, where the file has no header line.
-    delimiter (str): What stands between two cells, and in RRF after the last one too.
+    wanted (Sequence[str]): Names of the columns to read.
+    layout (Sequence[str]): Names of all columns, if the file has no header line.
+    delimiter (str): Separates two cells; in RRF it also follows the last one.
     YIELDS (tuple[int, list[str]]): Line number, and the values in the order of `wanted`, without
         white space around them.
     RAISES (BioclinError): A wanted column is not in the header, or no row has the right number
@@ -61,7 +105,7 @@ def read_header(path: Path, lines: Iterator[tuple[int, str]], wanted: Sequence[s
 
     path (Path): The file, for errors.
     lines (Iterator[tuple[int, str]]): Its lines; the first one is taken.
-    wanted (Sequence[str]): The columns that must be there.
+    wanted (Sequence[str]): Columns that are required.
     RETURNS (list[str]): All columns.
     RAISES (BioclinError): The file is empty, or a wanted column is missing.
     """

@@ -12,6 +12,7 @@ from ...errors import BioclinError
 from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import OPENERS
 from .rows import read_rows
+from .values import language_code
 
 LAYOUTS = {
     "CONSO": "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF",
@@ -25,12 +26,6 @@ LAYOUTS_OF_PREFIX = {
     "RXN": {**LAYOUTS, "CUI": "CUI1 VER_START VER_END CARDINALITY CUI2"},
 }
 SUBFOLDERS = ("", "META", "rrf")
-LANGUAGES = {
-    **{"ENG": "en", "SPA": "es", "FRE": "fr", "GER": "de", "ITA": "it", "POR": "pt", "DUT": "nl"},
-    **{"BAQ": "eu", "CZE": "cs", "DAN": "da", "EST": "et", "FIN": "fi", "GRE": "el", "HEB": "he"},
-    **{"HUN": "hu", "JPN": "ja", "KOR": "ko", "LAV": "lv", "NOR": "no", "POL": "pl", "RUS": "ru"},
-    **{"CHI": "zh", "SCR": "hr", "SWE": "sv", "TUR": "tr", "UKR": "uk", "ARA": "ar"},
-}
 SUPPRESSED = {
     "O": "suppressed: obsolete (SUPPRESS O)",
     "E": "suppressed: by an editor (SUPPRESS E)",
@@ -41,11 +36,11 @@ RXNORM_SECONDARY = {"SY", "TMSY", "ET", "PSN"}
 
 
 class Release(NamedTuple):
-    """Where the files of a release lie.
+    """The folder of a release, and what is read of it.
 
     folder (Path): Folder of the .RRF files.
     prefix (str): "MR" (UMLS) or "RXN" (RxNorm).
-    vocabularies (frozenset[str]): Only names, definitions and relations of these; empty for all.
+    vocabularies (frozenset[str]): Read names, definitions and relations of these; all if empty.
     """
 
     folder: Path
@@ -53,18 +48,21 @@ class Release(NamedTuple):
     vocabularies: frozenset[str]
 
     def file(self, kind: str) -> Path | None:
-        """RETURNS (Path | None): The file of this kind ("CONSO"), compressed or not."""
+        """Find the file of this kind ("CONSO"), compressed or not."""
         name = f"{self.prefix}{kind}.RRF"
         paths = (self.folder / f"{name}{end}" for end in ("", *OPENERS))
         return next((path for path in paths if path.is_file()), None)
 
     def reads(self, sab: str) -> bool:
-        """RETURNS (bool): Whether this source vocabulary is to be read."""
+        """Check whether this source vocabulary is to be read."""
         return not self.vocabularies or sab in self.vocabularies
 
     def rows(self, kind: str, columns: str, report: SkipReport) -> Iterator[tuple[int, list[str]]]:
-        """YIELDS (tuple[int, list[str]]): Rows of the file of this kind; none, and a line in the
-        report, where there is no such file."""
+        """Read the rows of the file of this kind; none if there is no such file, which is reported.
+
+        columns (str): Names of the columns, with a blank between them.
+        YIELDS (tuple[int, list[str]]): See `read_rows`.
+        """
         path = self.file(kind)
         if path is None:
             place = str(self.folder / f"{self.prefix}{kind}.RRF")
@@ -72,6 +70,12 @@ class Release(NamedTuple):
             return
         layout = LAYOUTS_OF_PREFIX[self.prefix][kind].split()
         yield from read_rows(path, report, columns.split(), layout=layout, delimiter="|")
+
+    def groups(
+        self, kind: str, columns: str, report: SkipReport
+    ) -> Iterator[tuple[str, Iterator[tuple[int, list[str]]]]]:
+        """Group consecutive rows by their first column, the id of a concept. See `rows`."""
+        return groupby(self.rows(kind, columns, report), key=lambda row: row[1][0])
 
 
 def read_rrf(
@@ -81,19 +85,19 @@ def read_rrf(
     vocabularies: Collection[str] = (),
     types: Collection[str] = (),
 ) -> Iterator[Concept]:
-    """Read the UMLS or RxNorm, file after file, in memory for the ids of the concepts only.
+    """Read the UMLS or RxNorm, file after file; only the ids of the concepts are kept in memory.
 
     folder (Path): Folder with MRCONSO.RRF or RXNCONSO.RRF, or the one above META or rrf.
     report (SkipReport): Counts suppressed names, what the two filters leave out, wrong rows,
-        and files that are missing: MRSTY (types), MRDEF (definitions), MRREL (parents) and MRCUI
-        (retired ids) may be.
+        and missing files, of which MRSTY (types), MRDEF (definitions), MRREL (parents) and MRCUI
+        (retired ids) are optional.
     vocabularies (Collection[str]): Source vocabularies (SAB) to read, all if empty.
     types (Collection[str]): Semantic types (TUI, "T047") to read, all if empty.
     YIELDS (Concept): Per concept its names, preferred first in each language, and its codes in
         the source vocabularies; then partial records with its types (TUI), one definition,
         parents, retired ids.
-    RAISES (BioclinError): No MRCONSO; no MRSTY though types are asked for; a vocabulary or type
-        that does not occur; a file of another layout.
+    RAISES (BioclinError): No MRCONSO; `types` without MRSTY; a vocabulary or type that does not
+        occur; a file of another layout.
     """
     release = find_release(folder, vocabularies)
     wanted = _ids_of_types(release, report, types) if types else None
@@ -108,7 +112,8 @@ def read_rrf(
 
 
 def find_release(folder: Path, vocabularies: Collection[str] = ()) -> Release:
-    """RETURNS (Release): The release in a folder.
+    """Find the release in a folder.
+
     RAISES (BioclinError): The folder holds neither MRCONSO.RRF nor RXNCONSO.RRF.
     """
     for name in SUBFOLDERS:
@@ -123,15 +128,15 @@ def find_release(folder: Path, vocabularies: Collection[str] = ()) -> Release:
 
 
 def _ids_of_types(release: Release, report: SkipReport, types: Collection[str]) -> set[str]:
-    """RETURNS (set[str]): Ids of the concepts that have one of the types."""
+    """Collect the ids of the concepts that have one of the types."""
     if release.file("STY") is None:
         raise BioclinError(
-            f"{release.folder}: no {release.prefix}STY.RRF, which says the types "
+            f"{release.folder}: no {release.prefix}STY.RRF, which is needed for the types "
             f"{', '.join(sorted(types))}; add the file or leave the types out"
         )
     ids = set()
     found: dict[str, str] = {}
-    # The report hears of wrong rows when the file is read again.
+    # Wrong rows are reported when the file is read again.
     for _, (cui, tui, name) in release.rows("STY", "CUI TUI STY", SkipReport()):
         found[tui] = name
         if tui in types:
@@ -151,12 +156,11 @@ def _names(
     kept: set[str],
     languages: dict[str, str],
 ) -> Iterator[Concept]:
-    """Read the names; fill `kept` with the concepts' ids, `languages` with that of each
+    """Read the names; fill `kept` with the concepts' ids, and `languages` with the language of each
     vocabulary."""
     path = release.file("CONSO")
     columns = "CUI LAT TS STT ISPREF SAB TTY CODE STR SUPPRESS"
-    rows = release.rows("CONSO", columns, report)
-    for cui, group in groupby(rows, key=lambda row: row[1][0]):
+    for cui, group in release.groups("CONSO", columns, report):
         ranked: list[tuple[tuple[bool, ...], Alias, str]] = []
         for number, (_, lat, ts, stt, ispref, sab, tty, code, text, suppress) in group:
             languages.setdefault(sab, lat)
@@ -173,7 +177,7 @@ def _names(
                 if release.prefix == "RXN":
                     rank = (sab != "RXNORM", tty in RXNORM_SECONDARY)
                 xref = f"{sab}:{code}" if code not in ("", "NOCODE", cui) else ""
-                ranked.append((rank, Alias(text, LANGUAGES.get(lat, lat.lower())), xref))
+                ranked.append((rank, Alias(text, language_code(lat)), xref))
                 continue
             report.skip(reason, f"{path}, line {number}")
         if ranked:
@@ -187,7 +191,7 @@ def _names(
 
 
 def _concept(cui: str, ranked: list[tuple[tuple[bool, ...], Alias, str]]) -> Concept:
-    """RETURNS (Concept): Best name first, each name once."""
+    """Make a concept with its best name first and each name once."""
     ranked.sort(key=lambda name: name[0])
     name, *aliases = dict.fromkeys(alias for _, alias, _ in ranked)
     xrefs = dict.fromkeys(xref for _, _, xref in ranked if xref)
@@ -195,8 +199,7 @@ def _concept(cui: str, ranked: list[tuple[tuple[bool, ...], Alias, str]]) -> Con
 
 
 def _types(release: Release, report: SkipReport, kept: set[str]) -> Iterator[Concept]:
-    rows = release.rows("STY", "CUI TUI", report)
-    for cui, group in groupby(rows, key=lambda row: row[1][0]):
+    for cui, group in release.groups("STY", "CUI TUI", report):
         if cui in kept:
             yield Concept(cui, types=tuple(tui for _, (_, tui) in group))
 
@@ -205,8 +208,7 @@ def _definitions(
     release: Release, report: SkipReport, kept: set[str], languages: dict[str, str]
 ) -> Iterator[Concept]:
     """Yield one definition a concept, an English one if there is any."""
-    rows = release.rows("DEF", "CUI SAB DEF SUPPRESS", report)
-    for cui, group in groupby(rows, key=lambda row: row[1][0]):
+    for cui, group in release.groups("DEF", "CUI SAB DEF SUPPRESS", report):
         definitions = [
             (languages.get(sab) != "ENG", text)
             for _, (_, sab, text, suppress) in group
@@ -217,11 +219,10 @@ def _definitions(
 
 
 def _parents(release: Release, report: SkipReport, kept: set[str]) -> Iterator[Concept]:
-    """Yield the second concept of a row as parent of the first where the relation is PAR, or, as
-    in RxNorm, inverse_isa (rows read "first has parent second")."""
+    """Yield the second concept of a row as parent of the first if the relation is PAR, or, as in
+    RxNorm, inverse_isa (a row means "first has parent second")."""
     path = release.file("REL")
-    rows = release.rows("REL", "CUI1 REL CUI2 RELA SAB SUPPRESS", report)
-    for cui, group in groupby(rows, key=lambda row: row[1][0]):
+    for cui, group in release.groups("REL", "CUI1 REL CUI2 RELA SAB SUPPRESS", report):
         parents: dict[str, None] = {}
         if cui not in kept:
             continue
@@ -232,7 +233,7 @@ def _parents(release: Release, report: SkipReport, kept: set[str]) -> Iterator[C
                 report.skip("parent suppressed or of another vocabulary", f"{path}, line {number}")
             elif parent not in kept:
                 report.skip("parent that was not kept", f"{path}, line {number}")
-            elif parent != cui:  # relations between two names of one concept say nothing here
+            elif parent != cui:  # else a relation between two names of one concept
                 parents[parent] = None
         if parents:
             yield Concept(cui, parents=tuple(parents))

@@ -1,11 +1,9 @@
 """SKOS in Turtle, RDF/XML or N-Triples, with rdflib (extra `skos`).
 
 Vocabulary: https://www.w3.org/TR/skos-reference/ and, for labels that are resources, its appendix B
-(SKOS-XL). JSON-LD is not read: its contexts would be fetched from the network.
+(SKOS-XL). JSON-LD is not read, because its contexts would be fetched from the network.
 """
 
-import lzma
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,8 +27,8 @@ def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
     """Read the concepts of a SKOS vocabulary. The whole graph is held in memory, about 2 kB a
     triple.
 
-    The id is the notation where a concept has one that no other has, and else the address; the
-    types are the addresses of its schemes. With preferred labels in several languages the English
+    The id of a concept is its notation, if it has one that is unique, and otherwise its address;
+    its types are the addresses of its schemes. Of preferred labels in several languages the English
     one is the name, and the others are the first aliases.
 
     path (Path): The file, compressed or not.
@@ -92,8 +90,6 @@ def _parse(path: Path) -> "Graph":
     with open_bytes(path) as file:
         try:
             return graph.parse(cast(BinaryIO, file), format=syntax, publicID="urn:bioclin:")
-        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-            raise BioclinError(f"{path}: cannot be read on ({error}); it may be cut off") from None
         # A syntax error's own message quotes pages of the file.
         except BadSyntax as error:
             where = f", line {error.lines + 1}"
@@ -105,7 +101,7 @@ def _parse(path: Path) -> "Graph":
 
 
 def _labels(graph: "Graph", node: "Node", kind: str) -> list[Alias]:
-    """Labels of a kind ("prefLabel"), those of SKOS-XL too, English first, then by language."""
+    """List the labels of a kind ("prefLabel") and of SKOS-XL, English first, then by language."""
     from rdflib import SKOS, Namespace
 
     xl = Namespace("http://www.w3.org/2008/05/skos-xl#")

@@ -1,25 +1,28 @@
-"""The files of a terminology: which are read, how large they are, what a knowledge base says of
-them."""
+"""Find the files of a terminology, describe them, and read several terminologies one by one."""
 
-import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import BioclinError
-from ..kb.concepts import SkipReport
-from . import FORMATS, detect_format
+from ...files import hash_file
+from ..kb.concepts import Concept, SkipReport
+from . import FORMATS, check_format, detect_format, read_concepts
+from .lines import n_bytes_read
 from .rf2 import find_files
 from .rrf import LAYOUTS_OF_PREFIX, find_release
+from .table import Columns
 
-BLOCK = 2**20
+# The progress is reported after this many records.
+EVERY = 500
 
 
 class Source(NamedTuple):
-    """A terminology that is to be read.
+    """A terminology to read.
 
     path (Path): File, or folder of a release.
     format (str): One of `FORMATS`.
-    files (tuple[Path, ...]): What is read of it.
+    files (tuple[Path, ...]): The files that are read.
     """
 
     path: Path
@@ -27,18 +30,17 @@ class Source(NamedTuple):
     files: tuple[Path, ...]
 
     def n_bytes(self) -> int:
-        """RETURNS (int): Size of its files on the disk."""
+        """Get the size of its files on the disk."""
         return sum(file.stat().st_size for file in self.files)
 
     def describe(self, licence: str) -> list[dict[str, str | int]]:
-        """RETURNS (list[dict[str, str | int]]): Of each file its name, format, size, SHA-256 and
-        licence."""
+        """List name, format, size, SHA-256 and licence of each file."""
         return [
             {
                 "file": file.name,
                 "format": self.format,
                 "bytes": file.stat().st_size,
-                "sha256": _sha256(file),
+                "sha256": hash_file(file),
                 "licence": licence,
             }
             for file in self.files
@@ -46,17 +48,17 @@ class Source(NamedTuple):
 
 
 def find_source(text: str, *, format: str | None = None) -> Source:
-    """Find a terminology.
+    """Find the files of a terminology.
 
     text (str): A path, or "FORMAT:path".
-    format (str | None): Its format if none stands before the path; None finds out.
-    RETURNS (Source): What has to be read.
-    RAISES (BioclinError): There is nothing, the format is unknown, or a release lacks a file.
+    format (str | None): Its format if the path has no such prefix; None detects it.
+    RETURNS (Source): What to read.
+    RAISES (BioclinError): There is no such file, the format is unknown, or a release lacks a file.
     """
     prefix, _, rest = text.partition(":")
     path, name = (Path(rest), prefix) if rest and prefix in FORMATS else (Path(text), format)
-    if name is not None and name not in FORMATS:
-        raise BioclinError(f"format {name!r}: unknown; there are {', '.join(FORMATS)}")
+    if name is not None:
+        check_format(name)
     if not path.exists():
         raise BioclinError(f"{path}: no such file or folder")
     name = name or detect_format(path)
@@ -72,9 +74,30 @@ def find_source(text: str, *, format: str | None = None) -> Source:
     return Source(path, name, tuple(files))
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+def read_sources(
+    sources: Sequence[Source],
+    report: SkipReport,
+    *,
+    lang: str = "",
+    columns: Columns | None = None,
+    progress: Callable[[float, int], None] | None = None,
+) -> Iterator[Concept]:
+    """Read the concepts of several terminologies, one after the other.
+
+    report, lang, columns: See `read_concepts`; `columns` is for tables only.
+    progress (Callable | None): Takes the share of the bytes that were read, 0 to 1, and the number
+        of records so far.
+    YIELDS (Concept): Concepts and parts of concepts.
+    RAISES (BioclinError): See `read_concepts`.
+    """
+    total = max(sum(source.n_bytes() for source in sources), 1)
+    begin, n = n_bytes_read(), 0
+    for source in sources:
+        own = columns if source.format == "table" else None
+        for concept in read_concepts(
+            source.path, report, format=source.format, lang=lang, columns=own
+        ):
+            yield concept
+            n += 1
+            if progress and n % EVERY == 0:
+                progress(min((n_bytes_read() - begin) / total, 1), n)

@@ -2,65 +2,48 @@
 whatever a hospital exports."""
 
 import csv
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+import srsly
+
 from ...errors import BioclinError
+from ...text import fold_alnum
 from ..kb.concepts import Alias, Concept, SkipReport
 from .lines import read_lines
+from .rows import SkipError, parse_rows
 from .values import clean, compact_id, language_code
 
 Columns = Mapping[str, str | Sequence[str]]
 
-# Characters of a cell; a longer one begins with a quote that is never closed.
+# In characters; a longer cell begins with a quote that is never closed.
 MAX_CELL = 131_072
 UNCLOSED = "line within a quote: is it never closed?"
 DELIMITERS = ("\t", ";", ",", "|")
-# What a column is, by its header without accents, blanks, "_" and "-", the best first. A column is
-# used once: "description" is the name where no better header is there, and else the definition.
-HEADERS: dict[str, tuple[str, ...]] = {
-    "id": ("id", "code", "codigo", "conceptid", "cui", "identifier", "identificador", "curie"),
-    "name": (
-        *("name", "label", "preferredname", "preferredterm", "preflabel", "canonicalname"),
-        *("descriptorcompleto", "descriptor", "nombre", "etiqueta", "terminopreferido"),
-        *("longdescription", "title", "titulo", "literal", "term", "termino"),
-        *("description", "descripcion"),
-    ),
-    "lang": ("lang", "language", "idioma", "lengua"),
-    "type": (
-        *("type", "types", "typeids", "tui", "semantictype", "semantictypes", "tipo", "tipos"),
-        *("tiposemantico", "category", "categoria"),
-    ),
-    "definition": ("definition", "definicion", "description", "descripcion"),
-    "parent": ("parent", "parents", "parentid", "parentids", "padre", "padres", "codigopadre"),
-    "xref": ("xref", "xrefs", "crossreferences", "referencias"),
-}
-# Every column that is called one of these holds aliases.
-ALIAS_HEADERS = {
-    *("alias", "aliases", "synonym", "synonyms", "sinonimo", "sinonimos", "altlabel", "layperson"),
-    *("descriptorcorto", "descriptorabreviado", "shortdescription", "abbreviation", "abreviatura"),
-}
+_DATA = srsly.read_yaml(Path(__file__).with_name("headers.yml"))
+# See headers.yml: what a column holds -> its usual headers; headers of columns that hold aliases.
+HEADERS: dict[str, list[str]] = _DATA["columns"]
+ALIAS_HEADERS = frozenset(_DATA["aliases"])
 
 
 def read_table(
     path: Path, report: SkipReport, *, columns: Columns | None = None
 ) -> Iterator[Concept]:
-    """Read a table, one record a row; several rows may speak of one id.
+    """Read a table, one record a row; several rows may belong to one id.
 
-    A cell of names, types, parents or references may hold several values with "|" between them: of
-    names the first is the preferred one. The delimiter is read off the first line.
+    A cell of names, types, parents or references may hold several values with "|" between them; the
+    first name is the preferred one. The delimiter is detected in the first line.
 
     path (Path): The file, compressed or not.
     report (SkipReport): Counts rows without id, with nothing but an id, with more cells than the
         first line, and lines that a quote makes part of an id or a name.
     columns (Columns | None): "id", "name", "alias", "lang", "type", "definition", "parent", "xref"
         -> header of the column or columns that hold it, or their numbers from 1 in a table without
-        a header line; nothing else is read. None recognises the usual headers, see `HEADERS`.
+        a header line; other columns are ignored. None recognises the usual headers, see `HEADERS`.
     YIELDS (Concept): One for each row.
-    RAISES (BioclinError): The file cannot be read, has one column only, lacks a column that is
-        asked for, or has none for the id or for names; a quote is never closed.
+    RAISES (BioclinError): The file cannot be read, has one column only, lacks a column that
+        `columns` names, or has none for the id or for names; a quote is never closed.
     """
     rows = read_quoted_rows(path, report)
     number, header = next(rows, (1, []))
@@ -69,31 +52,25 @@ def read_table(
     if columns and has_numbers(columns):
         rows = chain([(number, header)], rows)
     of_one_line = [i for key in ("id", "name", "alias") for i in found.get(key, ())]
-    for number, cells in rows:
-        place = f"{path}, line {number}"
+
+    def to_concept(cells: list[str]) -> Concept:
         if any(cells[len(header) :]):
-            report.skip("more cells than the first line", place)
-            continue
+            raise SkipError("more cells than the first line")
         cells += [""] * (len(header) - len(cells))
         if any("\n" in cells[i] for i in of_one_line):
-            report.skip(UNCLOSED, place, "".join(cells).count("\n") + 1)
-            continue
-        concept = _to_concept(cells, found)
-        if not concept.id:
-            report.skip("no id", place)
-        elif concept == Concept(concept.id):
-            report.skip("no name", place)
-        else:
-            yield concept
+            raise SkipError(UNCLOSED, "".join(cells).count("\n") + 1)
+        return _to_concept(cells, found)
+
+    yield from parse_rows(rows, to_concept, path, report)
 
 
 def read_quoted_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list[str]]]:
-    """Read the rows of a table, the first line among them; cells may be quoted as in CSV.
+    """Read the rows of a table, with the header as the first; cells may be quoted as in CSV.
 
     path (Path): The file, compressed or not.
-    report (SkipReport): Counts what `read_lines` leaves out, and lines that a quote makes part
-        of one cell together with a tab.
-    YIELDS (tuple[int, list[str]]): Number of the row's last line, and its cells; no empty rows.
+    report (SkipReport): Counts what `read_lines` leaves out, and lines that a quote joins to one
+        cell that contains a tab.
+    YIELDS (tuple[int, list[str]]): Number of the row's last line, and its cells, not all empty.
     RAISES (BioclinError): The file cannot be read or is empty, its first line holds one cell only,
         or a quote is never closed.
     """
@@ -111,14 +88,14 @@ def read_quoted_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list
     if not first:
         raise BioclinError(f"{path}: no line in it")
     counts = {delimiter: first.count(delimiter) for delimiter in DELIMITERS}
-    # No name holds a tab, but names do hold commas.
+    # Names contain commas, but no tabs.
     delimiter = "\t" if counts["\t"] else max(DELIMITERS, key=counts.__getitem__)
     if not counts[delimiter]:
         raise BioclinError(
-            f"{path}, line {number}: one column only; a table needs columns that a tab, a "
-            "semicolon, a comma or | separates, and the first line names them"
+            f"{path}, line {number}: one column only; a table needs columns separated by a tab, "
+            "a semicolon, a comma or |, and the first line must name them"
         )
-    # A setting of the process, which reading of notes raises.
+    # This setting of the process is raised when notes are read.
     csv.field_size_limit(MAX_CELL)
     try:
         for cells in csv.reader(chain([first], text), delimiter=delimiter):
@@ -135,24 +112,24 @@ def read_quoted_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list
 
 
 def has_numbers(columns: Columns) -> bool:
-    """RETURNS (bool): Whether columns are given by number: the table has no header line."""
+    """Check whether columns are given by number, because the table has no header line."""
     return all(wanted.isdecimal() for value in columns.values() for wanted in _as_list(value))
 
 
 def find_columns(header: Sequence[str], columns: Columns, where: str) -> dict[str, list[int]]:
-    """Find the columns that are asked for.
+    """Find the columns that the user named.
 
     header (Sequence[str]): Cells of the first line.
     columns (Columns): As `read_table` takes them.
     where (str): File and line, for messages.
     RETURNS (dict[str, list[int]]): Key -> indices of its columns.
-    RAISES (BioclinError): A key or a column is not there, or none is named for the id.
+    RAISES (BioclinError): A key or a column does not exist, or none is named for the id.
     """
     keys = (*HEADERS, "alias")
     if unknown := sorted(set(columns) - set(keys)):
         raise BioclinError(f"columns: no key {unknown[0]!r}; there are {', '.join(keys)}")
     if "id" not in columns or len(columns) < 2:
-        raise BioclinError("columns must name that of the id and another, such as the name's")
+        raise BioclinError("columns must name the column of the id and another, such as the name's")
     names = [str(n) for n in range(1, len(header) + 1)] if has_numbers(columns) else list(header)
     found = {}
     for key, value in columns.items():
@@ -172,7 +149,7 @@ def recognise_columns(header: Sequence[str], where: str) -> dict[str, list[int]]
     RETURNS (dict[str, list[int]]): Key -> indices of its columns.
     RAISES (BioclinError): No column is recognised for the id, or none for names.
     """
-    names = list(map(_normal, header))
+    names = list(map(fold_alnum, header))
     found = {"alias": [i for i, name in enumerate(names) if name in ALIAS_HEADERS]}
     taken = set(found["alias"])
     for key, usual in HEADERS.items():
@@ -185,15 +162,10 @@ def recognise_columns(header: Sequence[str], where: str) -> dict[str, list[int]]
         return found
     raise BioclinError(
         f"{where}: no column is recognised as the {'name' if 'id' in found else 'id'}; there are "
-        f"{', '.join(map(repr, header))}. Say which is which with columns, such as id=codigo and "
-        "name=descriptor, or by number in a table without a header line; or the delimiter is not "
-        "a tab, semicolon, comma or |"
+        f"{', '.join(map(repr, header))}. Name them with columns, such as id=codigo and "
+        "name=descriptor, by number in a table without a header line; or the delimiter is not a "
+        "tab, semicolon, comma or |"
     )
-
-
-def _normal(header: str) -> str:
-    letters = unicodedata.normalize("NFKD", header).casefold()
-    return "".join(letter for letter in letters if letter.isalnum())
 
 
 def _as_list(value: str | Sequence[str]) -> list[str]:

@@ -66,5 +66,5 @@ def test_the_layout_of_the_disease_ontology(tmp_path: Path) -> None:
 
 
 def test_a_missing_column_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BioclinError, match=r"line 1: no table of translations; .*subject_id"):
+    with pytest.raises(BioclinError, match=r"line 1: not a table of translations; .*subject_id"):
         read(tmp_path, BABELON.replace("subject_id", "id"))

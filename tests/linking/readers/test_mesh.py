@@ -236,7 +236,7 @@ def test_table_with_another_header(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv"
     for text in ("", "id\tname\n", "MESH_SCR_ID,MESH_SCR_NAME,MESH_ID\n"):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(BioclinError, match="none of the tables of MeSH"):
+        with pytest.raises(BioclinError, match="not the header of a table of MeSH"):
             list(read_mesh_tsv(path, SkipReport()))
 
 

@@ -192,7 +192,7 @@ def test_newest_version_of_a_concept_counts(tmp_path: Path) -> None:
 def test_two_dates_of_one_release(tmp_path: Path) -> None:
     write(tmp_path / "a", INTERNATIONAL)
     older = {name.replace("20240101", "20230101"): rows for name, rows in INTERNATIONAL.items()}
-    with pytest.raises(BioclinError, match=r"two releases, sct2_Concept_.*; leave one"):
+    with pytest.raises(BioclinError, match=r"two releases, sct2_Concept_.*; keep one"):
         read(write(tmp_path / "b", older).parent)
 
 

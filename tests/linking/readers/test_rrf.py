@@ -186,7 +186,7 @@ def test_missing_files(tmp_path: Path) -> None:
     ]
     missing = {f"file missing: {name}" for name in UMLS if name != "MRCONSO.RRF"}
     assert missing <= set(report.counts)
-    with pytest.raises(BioclinError, match=r"no MRSTY\.RRF, which says the types T047"):
+    with pytest.raises(BioclinError, match=r"no MRSTY\.RRF, which is needed for the types T047"):
         read(tmp_path, types=["T047"])
 
 

@@ -104,7 +104,7 @@ def test_lines_within_a_quote_of_any_column_are_counted(tmp_path: Path) -> None:
         ("id\tfoo\nA\ta\n", {"id": "id", "name": "bar"}, r"no column 'bar' \(name\)"),
         ("A\ta\n", {"id": "1", "name": "3"}, r"no column '3' \(name\); there are '1', '2'"),
         ("id\tfoo\n", {"id": "id", "nom": "foo"}, "no key 'nom'; there are id, name"),
-        ("id\tfoo\n", {"name": "foo"}, "must name that of the id"),
+        ("id\tfoo\n", {"name": "foo"}, "must name the column of the id"),
         ("id\tname\nA\t" + '"open\n' + "x\n" * 100_000, None, "a quote before it may never be"),
     ],
 )
