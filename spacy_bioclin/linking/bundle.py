@@ -1,127 +1,180 @@
-"""The parts of a linker: opened at first use, saved with a pipeline or named by it."""
+"""What a linker is made of, opened at first use and stored with a pipeline: a knowledge base, what
+was learned from linked mentions, and vectors of names with their encoder."""
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import srsly
+from thinc.util import get_torch_default_device
 
+from ..encoders.names import NameEncoder
 from ..errors import BioclinError
 from .candidates import CandidateGenerator
+from .dense.index import DenseIndex
 from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
-from .parts import TrainedModel, check_types, copy_files, describe_kb, open_kb, open_meanings
 from .ranking import Ranker
 
-# Of a saved linker: what it says of its parts, and folders of those that it carries.
+RANKER, LEARNED = "ranker.json", "learned.json"
+# In the folder of a saved linker: its description, and the folders that it contains.
 STATE, KB, MEANINGS, ENCODER, MODEL = "linker.json", "kb", "meanings", "encoder", "model"
 
 
-class LinkerBundle:
-    """Knowledge base, trained model, vectors of names and their encoder.
+class TrainedModel(NamedTuple):
+    """What `bioclin train-linker` writes.
 
-    component (str): Name of the component, for errors.
-    kb, kb_hash, carry, model, meanings, encoder: See `component.make_linker`.
+    ranker (dict): See `Ranker.to_dict`.
+    learned (list): See `LearnedNames.to_list`; it holds mentions of the training notes.
+    """
+
+    ranker: dict[str, Any]
+    learned: list[list[Any]]
+
+    @classmethod
+    def untrained(cls) -> "TrainedModel":
+        """Make a model with fixed weights that has learned nothing."""
+        return cls(Ranker.untrained().to_dict(), [])
+
+    @classmethod
+    def read(cls, folder: Path) -> "TrainedModel":
+        """Read the model in a folder.
+
+        RAISES (BioclinError): The folder does not contain one.
+        """
+        try:
+            return cls(*(json.loads((folder / f).read_text("utf-8")) for f in (RANKER, LEARNED)))
+        except (OSError, ValueError) as error:
+            raise BioclinError(
+                f"{folder} holds no trained linker ({type(error).__name__}): give the folder that "
+                "`bioclin train-linker` wrote, or null"
+            ) from None
+
+    def write(self, folder: Path) -> None:
+        """Write the model to a folder, which is created if necessary."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in zip((RANKER, LEARNED), self, strict=True):
+            (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
+
+
+class Parts(NamedTuple):
+    """Where the parts of a linker are.
+
+    kb (str | None): Folder of `bioclin kb build`.
+    kb_hash (str | None): Hash that the knowledge base must have.
+    carry (bool): Save copies of the knowledge base, vectors and encoder; else their paths.
+    model (str | None): Folder of `bioclin train-linker`; None for fixed weights.
+    meanings (str | None): Folder of `bioclin embed-kb`.
+    encoder (str | None): Folder or hub name of the encoder that `meanings` was made with.
+    """
+
+    kb: str | None
+    kb_hash: str | None
+    carry: bool
+    model: str | None
+    meanings: str | None
+    encoder: str | None
+
+
+class LinkerBundle:
+    """Opens the parts of a linker at first use, and stores them with a pipeline.
+
+    owner (str): Who uses it, for errors: "[components.NAME]".
+    parts (Parts): Where the parts are.
     RAISES (BioclinError): Only one of meanings and encoder is given.
     """
 
-    def __init__(
-        self,
-        component: str,
-        *,
-        kb: str | None,
-        kb_hash: str | None,
-        carry: bool,
-        model: str | None,
-        meanings: str | None,
-        encoder: str | None,
-    ) -> None:
-        self.component = component
-        self.kb_path, self.kb_hash, self.carry = kb, kb_hash, carry
-        self.model_path, self.meanings, self.encoder = model, meanings, encoder
+    def __init__(self, owner: str, parts: Parts) -> None:
+        self.owner = owner
+        self.kb_path, self.kb_hash, self.carry, self.model_path = parts[:4]
+        self.meanings, self.encoder = parts[4:]
         self._kb: KnowledgeBase | None = None
         self._model: TrainedModel | None = None
-        if (meanings is None) != (encoder is None):
-            raise self._error(
-                f"meanings = {meanings!r} and encoder = {encoder!r}: set both, the folder of "
-                "`bioclin embed-kb` and the encoder that it was made with, or none"
+        if (self.meanings is None) != (self.encoder is None):
+            raise self.error(
+                f"meanings = {self.meanings!r} and encoder = {self.encoder!r}: set both, the folder"
+                " of `bioclin embed-kb` and the encoder that it was made with, or none"
             )
 
-    def _error(self, message: object) -> BioclinError:
-        return BioclinError(f"[components.{self.component}] {message}")
-
-    def set_kb(self, kb: KnowledgeBase | Path | str) -> None:
-        """Take another knowledge base; see `component.ConceptLinker.set_kb`."""
-        try:
-            self._kb = open_kb(kb, self.kb_hash)
-        except BioclinError as error:
-            raise self._error(error) from None
+    def error(self, message: object) -> BioclinError:
+        """Make an error that names the owner."""
+        return BioclinError(f"{self.owner} {message}")
 
     @property
     def kb(self) -> KnowledgeBase:
-        """The knowledge base; opened when it is first asked for.
+        """The knowledge base.
 
-        RAISES (BioclinError): There is none.
+        RAISES (BioclinError): There is none, or it cannot be opened.
         """
         if self._kb is None:
             if self.kb_path is None:
-                raise self._error(
+                raise self.error(
                     "has no knowledge base: build one with `bioclin kb build SOURCE -o FOLDER` and "
-                    f'set kb = "FOLDER", or call nlp.get_pipe("{self.component}").set_kb("FOLDER")'
+                    'set kb = "FOLDER", or call set_kb("FOLDER") of nlp.get_pipe(…)'
                 )
-            self.set_kb(self.kb_path)
-            assert self._kb is not None
+            self._kb = self._open_kb(self.kb_path, self.kb_hash)
         return self._kb
+
+    def set_kb(self, kb: KnowledgeBase | Path | str) -> None:
+        """Replace the knowledge base.
+
+        kb (KnowledgeBase | Path | str): It, or its folder.
+        RAISES (BioclinError): It cannot be opened, or `kb_hash` is the hash of another one.
+        """
+        self._kb = self._open_kb(kb, self.kb_hash)
+
+    def _open_kb(self, kb: KnowledgeBase | Path | str, hash: str | None) -> KnowledgeBase:
+        try:
+            opened = kb if isinstance(kb, KnowledgeBase) else KnowledgeBase.open(kb)
+            opened.check_hash(hash)
+        except BioclinError as error:
+            raise self.error(error) from None
+        return opened
 
     @property
     def model(self) -> TrainedModel | None:
-        """What was learned, read when it is first asked for; None for fixed weights."""
+        """What was learned; None for fixed weights."""
         if self._model is None and self.model_path is not None:
             self._model = TrainedModel.read(Path(self.model_path))
         return self._model
 
-    def make_generator(
-        self, *, n_candidates: int, lang: str, types: Mapping[str, Collection[str]]
-    ) -> tuple[CandidateGenerator, Ranker]:
-        """Put the parts together.
+    def make_generator(self, *, n_candidates: int, lang: str) -> tuple[CandidateGenerator, Ranker]:
+        """Open all parts, and make of them what finds and what ranks candidates.
 
-        types (Mapping[str, Collection[str]]): Semantic types that some concepts have to have.
-        RETURNS (tuple[CandidateGenerator, Ranker]): See there.
         RAISES (BioclinError): There is no knowledge base, or the parts do not belong together.
         """
         kb = self.kb
         try:
-            check_types(types, kb)
-            model, meanings = self.model, None
+            model = self.model or TrainedModel.untrained()
+            meanings = None
             if self.meanings is not None and self.encoder is not None:
                 meanings = open_meanings(Path(self.meanings), self.encoder, kb)
+            learned = LearnedNames.from_list(kb, model.learned) if model.learned else None
             generator = CandidateGenerator(
-                kb,
-                n_candidates=n_candidates,
-                lang=lang,
-                meanings=meanings,
-                learned=LearnedNames.from_list(kb, model.learned) if model else None,
+                kb, n_candidates=n_candidates, lang=lang, meanings=meanings, learned=learned
             )
-            return generator, Ranker.from_dict(model.ranker) if model else Ranker.untrained()
+            return generator, Ranker.from_dict(model.ranker)
         except BioclinError as error:
-            raise self._error(error) from None
+            raise self.error(error) from None
 
-    def _state(self, exclude: Iterable[str]) -> tuple[dict[str, Any], set[str]]:
-        """RETURNS (tuple[dict, set[str]]): What a saved component says of its parts, and which of
-        them it carries."""
-        has_kb = self._kb is not None or self.kb_path is not None
+    # -- writing and reading ---------------------------------------------------------------------
+
+    def _describe(self, exclude: Iterable[str]) -> tuple[dict[str, Any], set[str]]:
+        """Describe the parts, and choose those that are saved with a pipeline."""
+        kb = self.kb if self._kb is not None or self.kb_path is not None else None
         parts = {
-            KB: self.carry and has_kb,
+            KB: self.carry and kb is not None,
             MODEL: self.model is not None,
             MEANINGS: self.carry and self.meanings is not None,
             ENCODER: self.carry and self.encoder is not None and Path(self.encoder).is_dir(),
         }
         carried = {part for part, has in parts.items() if has} - set(exclude)
-        kb = self.kb if has_kb else None
         if kb is not None and kb.path is None and KB not in carried:
-            raise self._error(
-                "has a knowledge base that lies in no folder, and carry = false: set carry = true, "
-                "or kb.write(FOLDER) and set_kb(FOLDER)"
+            raise self.error(
+                "has a knowledge base that is in memory only, and carry = false: set carry = true, "
+                "or call kb.write(FOLDER) and set_kb(FOLDER)"
             )
         state = {
             "kb_setting": self.kb_path,
@@ -132,58 +185,94 @@ class LinkerBundle:
         }
         return state, carried
 
-    def _set_state(self, state: dict[str, Any], carried: KnowledgeBase | Path | None) -> None:
-        """carried (KnowledgeBase | Path | None): What a pipeline came with. A setting that is not
-        the saved one was given to load, and goes before it."""
+    def _restore(self, state: dict[str, Any], carried: KnowledgeBase | Path | None) -> None:
+        """Take over a description.
+
+        carried (KnowledgeBase | Path | None): What was saved with the pipeline. A folder that the
+            user gave when loading, and that is not in the saved settings, takes precedence.
+        """
         self._kb = None
         self.meanings, self.encoder = state[MEANINGS], state[ENCODER]
         if state["kb_meta"] is None:
             return
-        asked = self.kb_path if self.kb_path != state["kb_setting"] else None
-        source = asked or carried or state[KB]
+        given = self.kb_path if self.kb_path != state["kb_setting"] else None
+        source = given or carried or state[KB]
         try:
-            kb = open_kb(source, state["kb_meta"]["hash"])
+            kb = self._open_kb(source, state["kb_meta"]["hash"])
         except BioclinError as error:
-            other = f'{{"components": {{"{self.component}": {{"kb": "FOLDER"}}}}}}'
-            moved = "" if source is carried else f". Elsewhere now? spacy.load(…, config={other})"
-            raise self._error(f"{error}{moved}") from None
+            name = self.owner.removeprefix("[components.").removesuffix("]")
+            config = f'{{"components": {{"{name}": {{"kb": "FOLDER"}}}}}}'
+            moved = "" if source is carried else f". Was it moved? spacy.load(…, config={config})"
+            raise BioclinError(f"{error}{moved}") from None
         self.set_kb(kb)
 
     def to_bytes(self, *, exclude: Iterable[str]) -> bytes:
-        """RETURNS (bytes): With the knowledge base if it is carried; folders of vectors and encoder
-        are named only."""
-        state, carried = self._state(exclude)
+        """Write everything to bytes; of vectors and encoder only the paths."""
+        state, carried = self._describe(exclude)
         kb = self.kb.to_bytes() if KB in carried else None
         model = self.model if MODEL in carried else None
         return srsly.msgpack_dumps({"state": state, KB: kb, MODEL: model and list(model)})
 
-    def from_bytes(self, data: bytes) -> "LinkerBundle":
+    def from_bytes(self, data: bytes) -> None:
+        """Take over what `to_bytes` wrote."""
         loaded = srsly.msgpack_loads(data)
         kb, model = loaded[KB], loaded[MODEL]
         self._model = TrainedModel(*model) if model else None
-        self._set_state(loaded["state"], KnowledgeBase.from_bytes(kb) if kb else None)
-        return self
+        self._restore(loaded["state"], KnowledgeBase.from_bytes(kb) if kb else None)
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str]) -> None:
+        """Write a description to a folder, and copies of the parts that are saved."""
         path = Path(path)
         path.mkdir(parents=True, exist_ok=True)
-        state, carried = self._state(exclude)
-        if KB in carried:
-            self.kb.write(path / KB)
+        state, carried = self._describe(exclude)
         if MODEL in carried and self.model:
             self.model.write(path / MODEL)
-        for part in carried & {MEANINGS, ENCODER}:
-            copy_files(Path(state[part]), path / part)
-        # Paths of what is carried are those of the machine where it was made.
+        for part in carried - {MODEL}:
+            self.copy_part(part, path / part)
+        # Paths of what is copied are of no use on another machine.
         named = {part: None if part in carried else state[part] for part in (KB, MEANINGS, ENCODER)}
         srsly.write_json(path / STATE, {**state, **named, "carried": sorted(carried)})
 
-    def from_disk(self, path: str | Path) -> "LinkerBundle":
+    def copy_part(self, part: str, target: Path) -> None:
+        """Copy the knowledge base, the vectors or the encoder to a folder, which may be its own."""
+        if part == KB:  # whole or not at all, because other processes may have it open
+            self.kb.write(target)
+            return
+        source = Path({MEANINGS: self.meanings, ENCODER: self.encoder}[part] or "")
+        if source.resolve() != target.resolve():
+            target.mkdir(parents=True, exist_ok=True)
+            for file in filter(Path.is_file, source.iterdir()):
+                shutil.copyfile(file, target / file.name)
+
+    def from_disk(self, path: str | Path) -> None:
+        """Take over what `to_disk` wrote."""
         path = Path(path)
         state = srsly.read_json(path / STATE)
         carried = set(state["carried"])
         self._model = TrainedModel.read(path / MODEL) if MODEL in carried else None
         for part in carried & {MEANINGS, ENCODER}:
             state[part] = str(path / part)
-        self._set_state(state, path / KB if KB in carried else None)
-        return self
+        self._restore(state, path / KB if KB in carried else None)
+
+
+def open_meanings(meanings: Path, encoder: str, kb: KnowledgeBase) -> DenseIndex:
+    """Open vectors of names and the encoder that made them.
+
+    meanings (Path): Folder of `bioclin embed-kb`.
+    encoder (str): Folder or hub name of the encoder.
+    RAISES (BioclinError): They do not belong together or to this knowledge base.
+    """
+    device = get_torch_default_device()
+    pooling = DenseIndex.open(meanings, kb, device=device).meta["pooling"]
+    names = NameEncoder(encoder, pooling=pooling, device=device)
+    return DenseIndex.open(meanings, kb, names, device=device)
+
+
+def describe_kb(kb: KnowledgeBase) -> dict[str, Any]:
+    """Describe a knowledge base for a model card, with the licences of its sources."""
+    keys = ("name", "version", "langs", "n_concepts", "n_names")
+    sources = [
+        {key: source.get(key, "") for key in ("file", "format", "licence")}
+        for source in kb.meta["sources"]
+    ]
+    return {**{key: kb.meta[key] for key in keys}, "hash": kb.hash, "sources": sources}

@@ -68,6 +68,9 @@ class Pool(NamedTuple):
 class Meanings(Protocol):
     """Vectors of all names, see `dense.DenseIndex`."""
 
+    @property
+    def width(self) -> int: ...
+
     def encode(self, texts: Sequence[str]) -> FloatArray: ...
 
     def search(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]: ...

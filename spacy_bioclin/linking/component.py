@@ -1,6 +1,6 @@
-"""`bioclin_linker`: the concepts that entities mean, with ranked candidates."""
+"""`bioclin_linker` links entities to the concepts that they mean, with ranked candidates."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,12 +11,10 @@ from spacy.training import Example
 from spacy.util import minibatch
 from thinc.api import Config
 
-from ..errors import BioclinError
-from ..tokenization.abbreviations import Abbreviation
-from .bundle import LinkerBundle
+from ..spans import get_spans
+from ..tokenization.abbreviations import Abbreviation, find_abbreviations
+from .bundle import LinkerBundle, Parts
 from .docs import (
-    abbreviations_of,
-    get_spans,
     install_extensions,
     mention_texts,
     set_abbreviations,
@@ -24,7 +22,7 @@ from .docs import (
     set_kb_ids,
 )
 from .kb.knowledge_base import KnowledgeBase
-from .linker import Link, Linker, Mention
+from .linker import Link, Linker, Mention, check_types
 
 DEFAULT_CONFIG = Config().from_str(
     """
@@ -51,83 +49,10 @@ overwrite = false
 )
 
 
-@Language.factory(
-    "bioclin_linker",
-    assigns=[
-        *("token.ent_kb_id", "doc.ents", "doc.spans"),
-        *("span._.candidates", "doc._.abbreviations"),
-    ],
-    default_config=DEFAULT_CONFIG["component"],
-    default_score_weights={"link_f": 1.0, "link_p": 0.0, "link_r": 0.0, "link_acc": None},
-)
-def make_linker(
-    nlp: Language,
-    name: str,
-    kb: str | None,
-    kb_hash: str | None,
-    carry: bool,
-    model: str | None,
-    spans_key: str | None,
-    labels: list[str] | None,
-    types: dict[str, list[str]],
-    n_candidates: int,
-    n_shown: int,
-    threshold: float,
-    expand_abbreviations: bool,
-    meanings: str | None,
-    encoder: str | None,
-    overwrite: bool,
-    scorer: Callable[..., dict[str, Any]] | None,
-) -> "ConceptLinker":
-    """Make the component. It stands after whatever finds the entities.
-
-    kb (str | None): Folder of `bioclin kb build`; opened at first use. None: see `set_kb`.
-    kb_hash (str | None): What its hash has to be (`bioclin kb info`).
-    carry (bool): `to_disk` copies the knowledge base, and vectors and encoder, into the pipeline;
-        else it writes path and hash.
-    model (str | None): Folder of `bioclin train-linker`; None for fixed weights.
-    spans_key (str | None): Link `doc.spans[spans_key]`, or `doc.ents` if None.
-    labels (list[str] | None): Link spans of these labels; None: all.
-    types (dict[str, list[str]]): Label -> semantic types of the concepts that it may mean, "C04*"
-        for all that begin so; other labels may mean any concept.
-    n_candidates (int): Concepts for each way of looking.
-    n_shown (int): Candidates that are kept of each mention.
-    threshold (float): Least probability of a link, 0 to 1; NIL is also said where it is likelier.
-    expand_abbreviations (bool): Look up what the note says that an abbreviation stands for.
-    meanings (str | None): Folder of `bioclin embed-kb`; None: only how names are written counts.
-    encoder (str | None): Folder or hub name of the encoder that `meanings` was made with.
-    overwrite (bool): Also link spans that have a kb_id.
-    scorer (Callable | None): See `spacy-bioclin.linking_scorer.v1`.
-    """
-    bundle = LinkerBundle(
-        name,
-        kb=kb,
-        kb_hash=kb_hash,
-        carry=carry,
-        model=model,
-        meanings=meanings,
-        encoder=encoder,
-    )
-    return ConceptLinker(
-        nlp,
-        bundle,
-        name=name,
-        spans_key=spans_key,
-        labels=labels,
-        types=types,
-        n_candidates=n_candidates,
-        n_shown=n_shown,
-        threshold=threshold,
-        expand_abbreviations=expand_abbreviations,
-        overwrite=overwrite,
-        scorer=scorer,
-    )
-
-
 class DocLinks(NamedTuple):
     """What was found in a Doc.
 
-    abbreviations (list[Abbreviation]): That it defines.
+    abbreviations (list[Abbreviation]): The abbreviations that it defines.
     links (dict[int, Link]): Index of a span of the layer -> what it means.
     """
 
@@ -136,51 +61,76 @@ class DocLinks(NamedTuple):
 
 
 class ConceptLinker(Pipe):
-    """Writes `kb_id_` of entities or of the spans of a key, `span._.candidates` and
+    """Write `kb_id_` of entities or of the spans of a key, `span._.candidates` and
     `doc._.abbreviations`. Ids of the parts of a composite mention are joined by "|".
 
-    bundle (LinkerBundle): What it links with.
+    Add it after the component that finds the entities.
+
+    kb (str | None): Folder of `bioclin kb build`, opened at first use. None: see `set_kb`.
+    kb_hash (str | None): Hash that it must have (`bioclin kb info`).
+    carry (bool): `to_disk` copies the knowledge base, vectors and encoder into the pipeline; else
+        it writes path and hash.
+    model (str | None): Folder of `bioclin train-linker`; None for fixed weights.
+    spans_key (str | None): Link `doc.spans[spans_key]`, or `doc.ents` if None.
+    labels (list[str] | None): Link spans of these labels; None for all.
+    types (dict[str, list[str]]): Label -> semantic types of the concepts that it may mean, "C04*"
+        for all that begin with C04; other labels may mean any concept.
+    n_candidates (int): Concepts retrieved by each search method.
+    n_shown (int): Candidates that are stored for each mention.
+    threshold (float): Lowest probability of a link, 0 to 1; a mention is also NIL if that is more
+        probable.
+    expand_abbreviations (bool): Replace abbreviations by their definition in the note before they
+        are looked up.
+    meanings (str | None): Folder of `bioclin embed-kb`; None compares only how names are written.
+    encoder (str | None): Folder or hub name of the encoder that `meanings` was made with.
+    overwrite (bool): Also link spans that have a kb_id.
+    scorer (Callable | None): See `spacy-bioclin.linking_scorer.v1`.
+    RAISES (BioclinError): A setting is out of range, or only one of meanings and encoder is given.
     """
 
     def __init__(
         self,
         nlp: Language,
-        bundle: LinkerBundle,
-        *,
         name: str,
+        kb: str | None,
+        kb_hash: str | None,
+        carry: bool,
+        model: str | None,
         spans_key: str | None,
-        labels: Collection[str] | None,
-        types: Mapping[str, Collection[str]],
+        labels: list[str] | None,
+        types: dict[str, list[str]],
         n_candidates: int,
         n_shown: int,
         threshold: float,
         expand_abbreviations: bool,
+        meanings: str | None,
+        encoder: str | None,
         overwrite: bool,
         scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
         self.name = name
-        self.bundle = bundle
+        self.bundle = LinkerBundle(
+            f"[components.{name}]", Parts(kb, kb_hash, carry, model, meanings, encoder)
+        )
         self.lang = nlp.lang or ""
         self.linked_labels = None if labels is None else frozenset(labels)
         self.types, self.n_candidates, self.n_shown = types, n_candidates, n_shown
         self.threshold, self.overwrite = threshold, overwrite
         self.expand_abbreviations = expand_abbreviations
         self.scorer = scorer
-        self.cfg = {"spans_key": spans_key}  # spaCy gives it to the scorer
+        self.cfg = {"spans_key": spans_key}  # spaCy passes it to the scorer
         self._linker: Linker | None = None
         if not 0 <= threshold <= 1:
-            raise BioclinError(
-                f"[components.{name}] threshold = {threshold}: want a probability from 0 to 1"
-            )
+            raise self.bundle.error(f"threshold = {threshold}: want a probability from 0 to 1")
         if n_candidates < 1 or n_shown < 1:
-            raise BioclinError(
-                f"[components.{name}] n_candidates = {n_candidates}, n_shown = {n_shown}: want 1 "
-                "or more of each"
+            raise self.bundle.error(
+                f"n_candidates = {n_candidates}, n_shown = {n_shown}: want 1 or more of each"
             )
         install_extensions()
 
     @property
     def spans_key(self) -> str | None:
+        """The key of the spans that are linked; None for `doc.ents`."""
         return self.cfg["spans_key"]
 
     @property
@@ -192,27 +142,20 @@ class ConceptLinker(Pipe):
         return self.bundle.kb
 
     def set_kb(self, kb: KnowledgeBase | Path | str) -> None:
-        """Link to another knowledge base.
-
-        kb (KnowledgeBase | Path | str): It, or its folder.
-        RAISES (BioclinError): It cannot be opened, or `kb_hash` is that of another one.
-        """
+        """Link to another knowledge base. See `LinkerBundle.set_kb`."""
         self.bundle.set_kb(kb)
         self._linker = None
 
     @property
     def linker(self) -> Linker:
-        """What does the work; made when it is first asked for.
+        """The linker that does the work, made at first use.
 
         RAISES (BioclinError): There is no knowledge base, or the parts do not belong together.
         """
         if self._linker is None:
-            generator, ranker = self.bundle.make_generator(
-                n_candidates=self.n_candidates, lang=self.lang, types=self.types
-            )
+            check_types(self.types, self.kb, self.bundle.error)
             self._linker = Linker(
-                generator,
-                ranker,
+                *self.bundle.make_generator(n_candidates=self.n_candidates, lang=self.lang),
                 lang=self.lang,
                 types=self.types,
                 n_shown=self.n_shown,
@@ -227,9 +170,9 @@ class ConceptLinker(Pipe):
         nlp: Language | None = None,
         kb: str | None = None,
     ) -> None:
-        """Open the knowledge base, so that a mistake is found before training.
+        """Open the knowledge base, so that mistakes are found before training.
 
-        kb (str | None): Folder of one to link to instead of the one that the settings name.
+        kb (str | None): Folder of a knowledge base to use instead of the configured one.
         RAISES (BioclinError): There is none, or the settings do not fit it.
         """
         if kb is not None:
@@ -246,7 +189,7 @@ class ConceptLinker(Pipe):
 
         YIELDS (Doc): In order.
         """
-        install_extensions()  # lost when a worker process is started
+        install_extensions()  # lost when a worker process starts
         handle_error = self.get_error_handler()
         for docs in minibatch(stream, batch_size):
             try:
@@ -257,12 +200,12 @@ class ConceptLinker(Pipe):
                 yield from docs
 
     def predict(self, docs: Iterable[Doc]) -> list[DocLinks]:
-        """RETURNS (list[DocLinks]): What the mentions of each Doc mean."""
+        """Find what the mentions of each Doc mean."""
         linker = self.linker
         found: list[tuple[list[Abbreviation], list[int]]] = []
         mentions: list[Mention] = []
         for doc in docs:
-            abbreviations = abbreviations_of(doc, self.expand_abbreviations)
+            abbreviations = find_abbreviations(doc.text) if self.expand_abbreviations else []
             spans = get_spans(doc, self.spans_key)
             chosen = [
                 i
@@ -288,22 +231,25 @@ class ConceptLinker(Pipe):
             set_kb_ids(doc, self.spans_key, {i: link.kb_id for i, link in found.links.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process opens what it needs."""
+        # Another process opens what it needs.
         return _restore, (type(self), {**self.__dict__, "_linker": None}, self.name)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """RETURNS (bytes): See `LinkerBundle.to_bytes`."""
+        """Write everything to bytes. See `LinkerBundle.to_bytes`."""
         return self.bundle.to_bytes(exclude=exclude)
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "ConceptLinker":
+        """Take over what `to_bytes` wrote."""
         self.bundle.from_bytes(data)
         self._linker = None
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Write a folder. See `LinkerBundle.to_disk`."""
         self.bundle.to_disk(path, exclude=exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ConceptLinker":
+        """Take over what `to_disk` wrote."""
         self.bundle.from_disk(path)
         self._linker = None
         return self
@@ -314,3 +260,17 @@ def _restore(kind: type[ConceptLinker], state: dict[str, Any], name: str) -> Con
     made.__dict__.update(state)
     made.name = name
     return made
+
+
+make_linker = Language.factory(
+    "bioclin_linker",
+    assigns=[
+        "token.ent_kb_id",
+        "doc.ents",
+        "doc.spans",
+        "span._.candidates",
+        "doc._.abbreviations",
+    ],
+    default_config=DEFAULT_CONFIG["component"],
+    default_score_weights={"link_f": 1.0, "link_p": 0.0, "link_r": 0.0, "link_acc": None},
+)(ConceptLinker)

@@ -1,28 +1,30 @@
-"""From mentions to concepts: candidates, ranking and the choice, without spaCy."""
+"""Link mentions to concepts: candidates, ranking and the choice, without spaCy."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import BioclinError
 from ..types import FloatArray, IntArray
 from .candidates import COLUMN, Candidate, CandidateGenerator, Pool
-from .kb.build import is_type
+from .kb.concepts import is_type
+from .kb.knowledge_base import KnowledgeBase
 from .names.composites import split_composite
 from .names.normalize import name_key
 from .ranking import Ranker
 
-# Texts whose ranking is remembered: notes of one hospital repeat themselves.
+# Mentions whose links are cached, because notes of one hospital repeat themselves.
 MAX_REMEMBERED = 50_000
 # Joins the ids of the parts of a composite mention.
 AND = "|"
 
 
 class Mention(NamedTuple):
-    """What is to be linked.
+    """A mention to link.
 
-    text (str): As it stands in the note, with its abbreviations expanded.
+    text (str): The text of the note, with its abbreviations expanded.
     label (str): Entity label, for the filter by type.
     """
 
@@ -30,14 +32,23 @@ class Mention(NamedTuple):
     label: str = ""
 
 
-# A pool, its rows from the best on, and the probability of each row.
-Ranked = tuple[Pool, IntArray, FloatArray]
+class RankedPool(NamedTuple):
+    """The candidates of a text with their probabilities.
+
+    pool (Pool): The candidates that may be meant, n of them.
+    order (IntArray): (n,) rows of the pool, the most probable first.
+    probabilities (FloatArray): (n,) of each row; the rest to 1 is the probability of NIL.
+    """
+
+    pool: Pool
+    order: IntArray
+    probabilities: FloatArray
 
 
 class Link(NamedTuple):
     """What a mention means.
 
-    kb_id (str): Id of the concept, of several for a composite mention, joined by "|"; "" is NIL.
+    kb_id (str): Id of the concept; of a composite mention several ids joined by "|"; "" is NIL.
     candidates (tuple[Candidate, ...]): The most probable ones; of a composite mention, those of its
         first part, then of the others.
     """
@@ -47,15 +58,16 @@ class Link(NamedTuple):
 
 
 class Linker:
-    """Links mentions.
+    """Link mentions to concepts.
 
     generator (CandidateGenerator): Finds candidates.
-    ranker (Ranker): Weighs them.
+    ranker (Ranker): Scores them.
     lang (str): Language of the notes.
     types (Mapping[str, Collection[str]]): Label -> semantic types of the concepts that it may mean,
-        "C04*" for all that begin so; other labels may mean any concept.
-    n_shown (int): Candidates of each part that are kept.
-    threshold (float): Least probability of a link, 0 to 1; NIL is also said where it is likelier.
+        "C04*" for all that begin with C04; other labels may mean any concept.
+    n_shown (int): Candidates that are returned for each part of a mention.
+    threshold (float): Lowest probability of a link, 0 to 1; a mention is also NIL if that is more
+        probable.
     """
 
     def __init__(
@@ -70,7 +82,7 @@ class Linker:
     ) -> None:
         self.generator, self.ranker, self.lang = generator, ranker, lang
         self.types, self.n_shown, self.threshold = types, n_shown, threshold
-        self._remembered: OrderedDict[Mention, Link] = OrderedDict()
+        self._cache: OrderedDict[Mention, Link] = OrderedDict()
 
     def __call__(self, mentions: Sequence[Mention]) -> list[Link]:
         """Link mentions; each different one is looked up once.
@@ -78,7 +90,7 @@ class Linker:
         mentions (Sequence[Mention]): Of any number of notes.
         RETURNS (list[Link]): One for each.
         """
-        known = self._remembered
+        known = self._cache
         new = [mention for mention in dict.fromkeys(mentions) if mention not in known]
         links = dict(zip(new, self._link(new), strict=True))
         for mention in mentions:
@@ -91,12 +103,17 @@ class Linker:
         return [links[mention] for mention in mentions]
 
     def forget(self) -> None:
-        """Look everything up again: candidates or ranking have changed."""
-        self._remembered.clear()
+        """Clear the cache, because candidates or ranking have changed."""
+        self._cache.clear()
 
     def parts(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """RETURNS (list[tuple[str, ...]]): The parts of each text; a name that the knowledge base
-        has, or that training mentions had for one concept, is whole."""
+        """Split composite texts into their parts.
+
+        A name in the knowledge base, or one that training mentions used for one concept, is not
+        split.
+
+        RETURNS (list[tuple[str, ...]]): The parts of each text.
+        """
         kb, learned = self.generator.kb, self.generator.learned
         split = [
             (text,) if learned is not None and text in learned else split_composite(text, self.lang)
@@ -111,33 +128,36 @@ class Linker:
         return split
 
     def rankings(self, mentions: Sequence[Mention]) -> list[tuple[tuple[list[str], ...], bool]]:
-        """RETURNS (list[tuple]): For each mention the ids of all candidates of each of its parts,
-        best first, and whether it is NIL; for evaluation."""
+        """Rank all candidates of mentions, for evaluation.
+
+        RETURNS (list[tuple]): For each mention the ids of the candidates of each of its parts,
+            best first, and whether it is NIL.
+        """
         found = []
-        for pools, mention in zip(self._pools(mentions), mentions, strict=True):
-            ranked = [self._rank(pool, mention.label) for pool in pools]
+        for ranked in self._rank(mentions):
             ids = tuple([self._id(pool, i) for i in order] for pool, order, _ in ranked)
             found.append((ids, not self._choose(ranked)))
         return found
 
     def _link(self, mentions: Sequence[Mention]) -> list[Link]:
         links = []
-        for pools, mention in zip(self._pools(mentions), mentions, strict=True):
-            ranked = [self._rank(pool, mention.label) for pool in pools]
-            shown = [self._candidate(*one, i) for one in ranked for i in one[1][: self.n_shown]]
+        for ranked in self._rank(mentions):
+            shown = [self._candidate(one, i) for one in ranked for i in one.order[: self.n_shown]]
             links.append(Link(self._choose(ranked), tuple(shown)))
         return links
 
-    def _pools(self, mentions: Sequence[Mention]) -> list[list[Pool]]:
-        """RETURNS (list[list[Pool]]): Candidates of the parts of each mention."""
+    def _rank(self, mentions: Sequence[Mention]) -> Iterator[list[RankedPool]]:
+        """Yield the ranked candidates of the parts of each mention."""
         parts = self.parts([mention.text for mention in mentions])
         texts = list(dict.fromkeys(part for split in parts for part in split))
         pools = dict(zip(texts, self.generator(texts), strict=True))
-        return [[pools[part] for part in split] for split in parts]
+        for mention, split in zip(mentions, parts, strict=True):
+            wanted = self.types.get(mention.label)
+            yield [rank_pool(pools[part], self.ranker, self.generator.kb, wanted) for part in split]
 
-    def _choose(self, ranked: Sequence[Ranked]) -> str:
-        """RETURNS (str): The ids of the parts, "" if one of them is NIL: a composite mention of
-        which a part is unknown means more than the other parts say."""
+    def _choose(self, ranked: Sequence[RankedPool]) -> str:
+        """Join the best id of each part, or return "" if one of them is NIL: a composite mention
+        with an unknown part means more than the other parts."""
         chosen = []
         for pool, order, probabilities in ranked:
             best = float(probabilities[order[0]]) if len(order) else 0.0
@@ -146,29 +166,13 @@ class Linker:
             chosen.append(self._id(pool, order[0]))
         return AND.join(dict.fromkeys(chosen))
 
-    def _rank(self, pool: Pool, label: str) -> Ranked:
-        """RETURNS (Ranked): The pool without concepts of other types, its rows from the most
-        probable on, and their probabilities."""
-        if label in self.types:
-            pool = self._of_types(pool, self.types[label])
-        probabilities = self.ranker.probabilities(pool.features)
-        return pool, np.lexsort((pool.concepts, -probabilities)), probabilities
-
     def _id(self, pool: Pool, i: int) -> str:
         return str(self.generator.kb.ids[int(pool.concepts[i])])
 
-    def _candidate(
-        self, pool: Pool, order: IntArray, probabilities: FloatArray, i: int
-    ) -> Candidate:
+    def _candidate(self, ranked: RankedPool, i: int) -> Candidate:
+        pool, probability = ranked.pool, float(ranked.probabilities[i])
         name = self.generator.kb.name_of(int(pool.concepts[i]))
-        return Candidate(self._id(pool, i), name, float(probabilities[i]), self._why(pool, int(i)))
-
-    def _of_types(self, pool: Pool, wanted: Collection[str]) -> Pool:
-        kb = self.generator.kb
-        kept = np.array(
-            [any(is_type(t, wanted) for t in kb.types_of(int(c))) for c in pool.concepts], bool
-        )
-        return Pool(pool.concepts[kept], pool.names[kept], pool.features[kept])
+        return Candidate(self._id(pool, i), name, probability, self._why(pool, int(i)))
 
     def _why(self, pool: Pool, i: int) -> str:
         features, name = pool.features[i], int(pool.names[i])
@@ -180,5 +184,40 @@ class Linker:
             ("similar", "similar name"),
             ("meaning", "similar meaning"),
         )
-        how = next((said for way, said in ways if features[COLUMN[way]]), "training mention")
+        how = next((text for way, text in ways if features[COLUMN[way]]), "training mention")
         return f"{how}: {self.generator.kb.names[name]}" if name >= 0 else how
+
+
+def rank_pool(
+    pool: Pool, ranker: Ranker, kb: KnowledgeBase, types: Collection[str] | None
+) -> RankedPool:
+    """Rank the candidates of a text.
+
+    types (Collection[str] | None): Semantic types of the concepts that may be meant, see `is_type`;
+        None for all.
+    """
+    if types is not None:
+        kept = [any(is_type(t, types) for t in kb.types_of(int(c))) for c in pool.concepts]
+        pool = Pool(*(column[np.array(kept, bool)] for column in pool))
+    probabilities = ranker.probabilities(pool.features)
+    return RankedPool(pool, np.lexsort((pool.concepts, -probabilities)), probabilities)
+
+
+def check_types(
+    types: Mapping[str, Collection[str]],
+    kb: KnowledgeBase,
+    make_error: Callable[[str], BioclinError] = BioclinError,
+) -> None:
+    """Check that some concept has each type that a label may mean.
+
+    RAISES (BioclinError): The message lists some types that exist.
+    """
+    known = kb.meta["types"]
+    for label, wanted in types.items():
+        for one in wanted:
+            if not any(is_type(name, [one]) for name in known):
+                raise make_error(
+                    f"types of {label!r}: no concept has the type {one!r}; the knowledge base has "
+                    f"{', '.join(known[:5]) or 'no types at all'} … (`C04*` means all types that "
+                    "begin with C04)"
+                )

@@ -11,12 +11,12 @@ from spacy.training import Example
 
 from spacy_bioclin.encoders.names import NameEncoder
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.bundle import TrainedModel
 from spacy_bioclin.linking.candidates import Candidate
 from spacy_bioclin.linking.dense.embed import embed_names
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
-from spacy_bioclin.linking.parts import TrainedModel
 from spacy_bioclin.linking.ranking import Ranker
 
 TEXT = "Acute kidney injury (AKI) and a cold. AKI with breast and ovarian cancer; cardboard."

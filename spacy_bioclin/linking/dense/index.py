@@ -82,6 +82,11 @@ class DenseIndex:
         default = "cuda" if torch.cuda.is_available() else "cpu"
         return cls(path, kb, meta, encoder, torch.device(device or default))
 
+    @property
+    def width(self) -> int:
+        """Width of the vectors."""
+        return int(self.meta["width"])
+
     def __len__(self) -> int:
         return len(self._vectors)
 

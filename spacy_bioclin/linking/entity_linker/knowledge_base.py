@@ -1,4 +1,4 @@
-"""Our knowledge base for spaCy's own trainable `entity_linker`: candidates with a prior from our
+"""A knowledge base for spaCy's own trainable `entity_linker`: candidates with a prior from our
 ranker, and a vector for each concept, which spaCy's model learns to predict from the sentence."""
 
 import warnings
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import spacy.kb
@@ -18,20 +18,16 @@ from spacy.vocab import Vocab
 
 from ...errors import BioclinError
 from ...tokenization.abbreviations import find_abbreviations
-from ..candidates import CandidateGenerator
+from ..bundle import ENCODER, KB, MEANINGS, MODEL, LinkerBundle, Parts, TrainedModel
 from ..docs import mention_texts
-from ..kb.build import is_type
 from ..kb.knowledge_base import KnowledgeBase
-from ..learned import LearnedNames
-from ..linker import AND
-from ..parts import TrainedModel, check_types, copy_files, open_kb, open_meanings
-from ..ranking import Ranker
+from ..linker import AND, check_types, rank_pool
 from .vectors import concept_vector, of_length_1
 
-# Of a saved one: settings, and folders of what it carries.
-STATE, KB, MEANINGS, ENCODER = "settings.json", "kb", "meanings", "encoder"
+# In the folder of a saved one, beside the trained model and the folders that it contains.
+STATE = "settings.json"
 NIL = "NIL"  # spaCy's id for "none of them"
-# Mentions whose candidates, concepts whose vectors and notes whose abbreviations are remembered.
+# Sizes of caches: candidates of mentions, vectors of concepts, abbreviations of notes.
 MAX_REMEMBERED, MAX_VECTORS, MAX_NOTES = 50_000, 20_000, 64
 
 Types = Mapping[str, Collection[str]]
@@ -41,90 +37,54 @@ Found = tuple[tuple[int, float], ...]
 _abbreviations = lru_cache(MAX_NOTES)(find_abbreviations)
 
 
-class Settings(NamedTuple):
-    """What a `SpacyKnowledgeBase` is made of.
-
-    kb (str | None): Folder of `bioclin kb build`; None: it is empty.
-    kb_hash (str | None): What its hash has to be.
-    carry (bool): `to_disk` copies the knowledge base, vectors and encoder; else it writes paths.
-    model (str | None): Folder of `bioclin train-linker`; None for fixed weights.
-    n_candidates (int): Concepts for each way of looking.
-    meanings (str | None): Folder of `bioclin embed-kb`; None for trigram vectors.
-    encoder (str | None): Folder or hub name of the encoder that `meanings` was made with.
-    width (int): Width of trigram vectors, and what spaCy is told while it is empty.
-    """
-
-    kb: str | None
-    kb_hash: str | None
-    carry: bool
-    model: str | None
-    n_candidates: int
-    meanings: str | None
-    encoder: str | None
-    width: int
-
-
 class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
-    """What spaCy's `entity_linker` asks for.
+    """Give spaCy's `entity_linker` the candidates and vectors that it asks for.
 
     vocab (Vocab): The pipeline's; its language is that of the notes.
-    settings (Settings): What to open.
-    RAISES (BioclinError): Something cannot be opened, or does not fit together.
+    parts (Parts): What to open; it is empty without a knowledge base.
+    n_candidates (int): Concepts retrieved by each search method.
+    width (int): Width of trigram vectors, and of an empty one.
+    RAISES (BioclinError): Something cannot be opened, or the parts do not belong together.
     """
 
-    def __init__(self, vocab: Vocab, settings: Settings) -> None:
-        super().__init__(vocab, settings.width)
-        self._open(settings)
+    def __init__(self, vocab: Vocab, parts: Parts, *, n_candidates: int, width: int) -> None:
+        super().__init__(vocab, width)
+        self._open(parts, n_candidates, width)
 
-    def _open(self, settings: Settings) -> None:
-        if (settings.meanings is None) != (settings.encoder is None):
-            raise BioclinError(
-                f"SpacyKnowledgeBase: meanings = {settings.meanings!r} and encoder = "
-                f"{settings.encoder!r}: set both, the folder of `bioclin embed-kb` and the encoder "
-                "that it was made with, or none"
+    def _open(self, parts: Parts, n_candidates: int, width: int) -> None:
+        bundle = LinkerBundle("SpacyKnowledgeBase:", parts)
+        if n_candidates < 1 or width < 1:
+            raise bundle.error(
+                f"n_candidates = {n_candidates}, width = {width}: want 1 or more of each"
             )
-        if settings.n_candidates < 1 or settings.width < 1:
-            raise BioclinError(
-                f"SpacyKnowledgeBase: n_candidates = {settings.n_candidates}, width = "
-                f"{settings.width}: want 1 or more of each"
-            )
-        self.settings = settings
-        self.kb: KnowledgeBase | None = None
+        self.bundle, self.n_candidates, self.width = bundle, n_candidates, width
         self._has_warned = False
         self._checked: Types | None = None
         self._found: OrderedDict[tuple[Any, ...], Found] = OrderedDict()
-        self._model = TrainedModel.untrained()
-        if settings.model is not None:
-            self._model = TrainedModel.read(Path(settings.model))
-        if settings.kb is None:
+        if self.kb is None:
             return
-        kb, meanings = open_kb(settings.kb, settings.kb_hash), None
-        if settings.meanings is not None and settings.encoder is not None:
-            meanings = open_meanings(Path(settings.meanings), settings.encoder, kb)
-        learned = self._model.learned
-        self._ranker = Ranker.from_dict(self._model.ranker)
-        self._generator = CandidateGenerator(
-            kb,
-            n_candidates=settings.n_candidates,
-            lang=self.vocab.lang,
-            meanings=meanings,
-            learned=LearnedNames.from_list(kb, learned) if learned else None,
+        self._generator, self._ranker = bundle.make_generator(
+            n_candidates=n_candidates, lang=self.vocab.lang
         )
-        width = settings.width if meanings is None else int(meanings.meta["width"])
-        super().__init__(self.vocab, width)  # the same vocab; spaCy lets nobody set the width
-        self._vector = lru_cache(MAX_VECTORS)(partial(concept_vector, kb, meanings, width))
-        self.settings = settings._replace(kb_hash=kb.hash)
-        self.kb = kb
+        meanings = self._generator.meanings
+        length = width if meanings is None else meanings.width
+        super().__init__(self.vocab, length)  # the same vocab; the width cannot be set otherwise
+        self._vector = lru_cache(MAX_VECTORS)(partial(concept_vector, self.kb, meanings, length))
+
+    @property
+    def kb(self) -> KnowledgeBase | None:
+        """The opened knowledge base, or None if this is empty."""
+        return None if self.bundle.kb_path is None else self.bundle.kb
 
     def __len__(self) -> int:
         return 0 if self.kb is None else len(self.kb)
 
     def is_empty(self) -> bool:
-        """RETURNS (bool): Whether nothing was opened yet; spaCy asks before it trains."""
+        """Check whether there is no knowledge base yet, which spaCy does before training."""
         return not len(self)
 
     def contains_entity(self, entity: str) -> bool:
-        """RETURNS (bool): Whether there is such a concept, or one with this alternative id."""
+        """Check whether there is a concept with this id or alternative id."""
         return self.kb is not None and entity in self.kb
 
     # -- candidates ------------------------------------------------------------------------------
@@ -132,24 +92,26 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
     def get_candidates(
         self, mention: Span, *, types: Types | None = None, min_prior: float = 0.0
     ) -> list[Candidate]:
-        """RETURNS (list[Candidate]): See `get_candidates_batch`."""
+        """Find the candidates of a mention. See `get_candidates_batch`."""
         return self.get_candidates_batch([mention], types=types, min_prior=min_prior)[0]
 
     def get_candidates_batch(
         self, mentions: Iterable[Span], *, types: Types | None = None, min_prior: float = 0.0
     ) -> list[list[Candidate]]:
-        """Find candidates. Abbreviations that a note defines are written out before; a composite
-        mention is looked up as it is, because spaCy gives a mention one concept.
+        """Find the candidates of mentions.
 
-        mentions (Iterable[Span]): Of any number of notes.
+        Abbreviations that a note defines are expanded. A composite mention is not split, because
+        spaCy gives a mention one concept.
+
+        mentions (Iterable[Span]): Mentions in any number of notes.
         types (Types | None): Label -> semantic types of the concepts that it may mean, "C04*" for
-            all that begin so; other labels may mean any concept.
-        min_prior (float): Less probable candidates are left out, 0 to 1.
-        RETURNS (list[list[Candidate]]): Those of each mention, most probable first.
-        RAISES (BioclinError): It is empty, or no concept has a type that is asked for.
+            all that begin with C04; other labels may mean any concept.
+        min_prior (float): Lowest probability of a candidate, 0 to 1.
+        RETURNS (list[list[Candidate]]): The candidates of each mention, most probable first.
+        RAISES (BioclinError): There is no knowledge base, or no concept has one of the types.
         """
         if types and types is not self._checked:
-            check_types(types, self._opened())
+            check_types(types, self._open_kb())
             self._checked = types
         spans = list(mentions)
         texts = [mention_texts(s.doc, [s], _abbreviations(s.doc.text))[0] for s in spans]
@@ -157,7 +119,7 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         return self._candidates(texts, wanted, min_prior)
 
     def get_alias_candidates(self, alias: str) -> list[Candidate]:
-        """RETURNS (list[Candidate]): Those of a text, as if it were a mention."""
+        """Find the candidates of a text, as if it were a mention."""
         return self._candidates([alias], [()], 0.0)[0]
 
     def _candidates(
@@ -173,27 +135,21 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         return found
 
     def _find(self, keys: Iterable[tuple[str, tuple[str, ...], float]]) -> None:
-        """Remember what is found for each text, wanted types and least prior."""
-        kb = self._opened()
+        """Cache what is found for each text, wanted types and lowest prior."""
+        kb = self._open_kb()
         new = [key for key in keys if key not in self._found]
         pools = self._generator([text for text, _, _ in new])
         for (text, wanted, min_prior), pool in zip(new, pools, strict=True):
-            concepts, features = pool.concepts, pool.features
-            if wanted:
-                types = [kb.types_of(int(concept)) for concept in concepts]
-                kept = np.array([any(is_type(t, wanted) for t in own) for own in types], bool)
-                concepts, features = concepts[kept], features[kept]
-            priors = self._ranker.probabilities(features)
-            order = np.lexsort((concepts, -priors))
-            ranked = ((int(concepts[i]), float(priors[i])) for i in order)
+            pool, order, priors = rank_pool(pool, self._ranker, kb, wanted or None)
+            ranked = ((int(pool.concepts[i]), float(priors[i])) for i in order)
             self._found[text, wanted, min_prior] = tuple(r for r in ranked if r[1] >= min_prior)
 
     def _candidate(self, text: str, concept: int, prior: float) -> Candidate:
         strings = self.vocab.strings
         return Candidate(
             kb=self,
-            entity_hash=strings.add(self._opened().ids[concept]),
-            entity_freq=0.0,  # spaCy keeps it and never asks
+            entity_hash=strings.add(self._open_kb().ids[concept]),
+            entity_freq=0.0,  # spaCy stores it without using it
             entity_vector=self._vector(concept).tolist(),
             alias_hash=strings.add(text),
             prior_prob=prior,
@@ -202,30 +158,34 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
     # -- vectors ---------------------------------------------------------------------------------
 
     def get_vector(self, entity: str) -> list[float]:
-        """RETURNS (list[float]): Of length 1; for several ids with "|" between them, the middle of
-        theirs; for an id that is not there zeros, as spaCy has it, with one warning for all."""
-        kb = self._opened()
+        """Get the vector of a concept.
+
+        entity (str): An id, or several joined by "|", whose vectors are averaged.
+        RETURNS (list[float]): Vector of length 1; zeros for an unknown id, as in spaCy, with one
+            warning for all.
+        """
+        kb = self._open_kb()
         rows = [row for id in entity.split(AND) if (row := kb.number(id)) is not None]
         if rows:
             return of_length_1(np.sum([self._vector(row) for row in rows], axis=0)).tolist()
         if entity != NIL and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"entity_linker: {entity!r} is not in the knowledge base {kb.path}, and maybe other"
-                " ids are not (one warning for all): mentions of them teach nothing of use; build "
-                "the knowledge base with them, or take their ids out of the corpus",
+                f"entity_linker: {entity!r} is not in the knowledge base {kb.path}, and other ids "
+                "may be missing too (one warning for all). Nothing useful is learned from their "
+                "mentions: build the knowledge base with them, or remove their ids from the corpus",
                 stacklevel=2,
             )
         return [0.0] * self.entity_vector_length
 
     def get_vectors(self, entities: Iterable[str]) -> list[list[float]]:
-        """RETURNS (list[list[float]]): That of each, see `get_vector`."""
+        """Get the vector of each concept. See `get_vector`."""
         return [self.get_vector(entity) for entity in entities]
 
-    def _opened(self) -> KnowledgeBase:
+    def _open_kb(self) -> KnowledgeBase:
         if self.kb is None:
-            raise BioclinError(
-                "SpacyKnowledgeBase: it is empty: name the folder of a knowledge base in "
+            raise self.bundle.error(
+                "it is empty: name the folder of a knowledge base in "
                 "[initialize.components.entity_linker.kb_loader]"
             )
         return self.kb
@@ -233,52 +193,62 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
     # -- writing and reading ---------------------------------------------------------------------
 
     def to_disk(self, path: Path | str, exclude: Iterable[str] = ()) -> None:
-        """Write the settings and the trained model, and copy the rest or write its paths.
+        """Write the settings and the trained model, and copies of the other parts or their paths.
 
         path (Path | str): Folder.
-        exclude (Iterable[str]): spaCy's classes have it; here nothing can be left out.
+        exclude (Iterable[str]): Part of spaCy's interface; has no effect.
         """
-        path, settings = Path(path), self.settings
-        self._model.write(path)
-        folders = {KB: settings.kb, MEANINGS: settings.meanings, ENCODER: settings.encoder}
-        for name, folder in folders.items():
+        path, bundle = Path(path), self.bundle
+        (bundle.model or TrainedModel.untrained()).write(path)
+        settings = {
+            "kb": bundle.kb_path,
+            "kb_hash": bundle.kb_hash if self.kb is None else self.kb.hash,
+            "carry": bundle.carry,
+            "model": ".",
+            "n_candidates": self.n_candidates,
+            "meanings": bundle.meanings,
+            "encoder": bundle.encoder,
+            "width": self.width,
+        }
+        for name in (KB, MEANINGS, ENCODER):
+            folder = settings[name]
             if folder is None or not Path(folder).is_dir():  # none, or the hub name of an encoder
                 continue
-            if settings.carry and name == KB:  # whole or not at all: others may have it open
-                self._opened().write(path / name)
-            elif settings.carry:
-                copy_files(Path(folder), path / name)
-            folders[name] = name if settings.carry else str(Path(folder).resolve())
-        srsly.write_json(path / STATE, {**settings._asdict(), **folders, "model": "."})
+            if bundle.carry:
+                bundle.copy_part(name, path / name)
+            settings[name] = name if bundle.carry else str(Path(folder).resolve())
+        srsly.write_json(path / STATE, settings)
 
     def from_disk(self, path: Path | str, exclude: Iterable[str] = ()) -> "SpacyKnowledgeBase":
         """Open what `to_disk` wrote.
 
         RETURNS (SpacyKnowledgeBase): Itself.
-        RAISES (BioclinError): It is something else, or the settings name a folder that is not
-            there, or that holds something else than when they were written.
+        RAISES (BioclinError): The folder holds something else, or the settings name a folder that
+            is missing or has changed since.
         """
         path = Path(path)
         try:
-            settings = Settings(**srsly.read_json(path / STATE))
-        except (OSError, ValueError, TypeError):
+            settings = srsly.read_json(path / STATE)
+            own = {name: settings.pop(name) for name in ("n_candidates", "width")}
+            parts = Parts(**settings)
+        except (OSError, ValueError, TypeError, KeyError):
             raise BioclinError(
                 f"{path / STATE} cannot be read: the folder holds no SpacyKnowledgeBase"
             ) from None
-        named = {name: getattr(settings, name) for name in ("model", KB, MEANINGS, ENCODER)}
-        for name, folder in named.items():
+        for name in (MODEL, KB, MEANINGS, ENCODER):
+            folder = settings[name]
             if folder is not None and (path / folder).is_dir():
-                named[name] = str(path / folder)
+                parts = parts._replace(**{name: str(path / folder)})
             elif folder is not None and name != ENCODER:
                 raise BioclinError(
                     f"{path / STATE}: {name} = {folder!r} is not there: put the folder there, or "
                     "write its new path in this file"
                 )
-        self._open(Settings(**{**settings._asdict(), **named}))
+        self._open(parts, **own)
         return self
 
     def to_bytes(self, **kwargs: Any) -> bytes:
-        """RETURNS (bytes): The files that `to_disk` writes."""
+        """Write the files of `to_disk` to bytes."""
         with TemporaryDirectory() as folder:
             self.to_disk(folder)
             files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
@@ -287,17 +257,17 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
             )
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SpacyKnowledgeBase":
-        """Open what `to_bytes` made, from a temporary folder that lives as long as this.
+        """Open what `to_bytes` wrote, in a temporary folder that exists as long as this object.
 
         RETURNS (SpacyKnowledgeBase): Itself.
-        RAISES (BioclinError): They hold something else.
+        RAISES (BioclinError): The bytes hold something else.
         """
         self._folder = TemporaryDirectory()
         root = Path(self._folder.name).resolve()
         for name, content in srsly.msgpack_loads(bytes_data).items():
             file = (root / name).resolve()
             if not file.is_relative_to(root):
-                raise BioclinError(f"SpacyKnowledgeBase: the bytes hold a file elsewhere: {name!r}")
+                raise self.bundle.error(f"the bytes hold a file outside of their folder: {name!r}")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         return self.from_disk(self._folder.name)

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ...errors import BioclinError
 from ..names.columns import Strings, as_array, pack_strings, starts
-from .concepts import MAX_PLACES, SkipReport
+from .concepts import MAX_PLACES, SkipReport, is_type
 from .records import Records, Values
 
 # Of the types that were found, so many stand in an error.
@@ -182,8 +182,3 @@ class Assembly:
 
     def _put_strings(self, name: str, texts: Strings) -> None:
         self.arrays[name], self.arrays[f"{name}_at"] = texts.data, texts.start
-
-
-def is_type(name: str, wanted: Collection[str]) -> bool:
-    """RETURNS (bool): One of the wanted types is this one, or ends in "*" and this begins so."""
-    return any(name.startswith(w[:-1]) if w.endswith("*") else name == w for w in wanted)

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..names.index import index_names
-from .assemble import Assembly, is_type
+from .assemble import Assembly
 from .concepts import Concept, SkipReport
 from .knowledge_base import KnowledgeBase
 from .records import Records
 from .storage import check_target, seal
-
-__all__ = ["KbBuilder", "build_kb", "index_names", "is_type"]
 
 
 class KbBuilder:

@@ -1,6 +1,7 @@
 """What every terminology reader yields, and the count of what it left out."""
 
 from collections import Counter
+from collections.abc import Collection
 from typing import NamedTuple
 
 # So many places of a skipped line or record are kept for the report.
@@ -41,6 +42,11 @@ class Concept(NamedTuple):
     parents: tuple[str, ...] = ()
     xrefs: tuple[str, ...] = ()
     alternative_ids: tuple[str, ...] = ()
+
+
+def is_type(name: str, wanted: Collection[str]) -> bool:
+    """Check whether a type is one of those wanted; "C04*" stands for all that begin with C04."""
+    return any(name.startswith(w[:-1]) if w.endswith("*") else name == w for w in wanted)
 
 
 class SkipReport:

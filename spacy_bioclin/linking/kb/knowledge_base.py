@@ -76,9 +76,24 @@ class KnowledgeBase:
             raise BioclinError(
                 f"{path / META} is damaged: build the knowledge base again"
             ) from None
-        check_meta(meta, str(path), hash)
+        check_meta(meta, str(path))
         arrays = {name: load_array(path, name, meta["arrays"][name]) for name in sorted(ARRAYS)}
-        return cls(arrays, meta, path)
+        kb = cls(arrays, meta, path)
+        kb.check_hash(hash)
+        return kb
+
+    def check_hash(self, hash: str | None) -> None:
+        """Check that this is the knowledge base with a hash.
+
+        hash (str | None): None accepts any.
+        RAISES (BioclinError): It is another one.
+        """
+        if hash is not None and self.hash != hash:
+            raise BioclinError(
+                f"{self.path or 'the knowledge base'} has the hash {self.hash}, wanted is {hash}: "
+                "it is another knowledge base or another version; give the one that the pipeline "
+                "was made with, or set kb_hash = null to accept this one"
+            )
 
     def verify(self) -> None:
         """Read all arrays and compare their SHA-256, and that of meta.json, with what was written.
@@ -136,7 +151,7 @@ class KnowledgeBase:
         RAISES (BioclinError): It is something else, or of another format version."""
         try:
             loaded = srsly.msgpack_loads(data)
-            check_meta(loaded["meta"], "the bytes", None)
+            check_meta(loaded["meta"], "the bytes")
             described = loaded["meta"]["arrays"]
             arrays = {
                 name: np.frombuffer(bytearray(content), described[name]["dtype"]).reshape(

@@ -57,7 +57,7 @@ def meta_hash(meta: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def check_meta(meta: Any, where: str, hash: str | None) -> None:
+def check_meta(meta: Any, where: str) -> None:
     """RAISES (BioclinError): Of another format version, damaged, or another knowledge base."""
     if not isinstance(meta, dict) or "format" not in meta:
         raise BioclinError(f"{where} is no knowledge base: {META} names no format")
@@ -71,11 +71,6 @@ def check_meta(meta: Any, where: str, hash: str | None) -> None:
         raise BioclinError(
             f"{where}: {META} is damaged ({wrong[0] if wrong else 'an array'} is missing): build "
             "the knowledge base again"
-        )
-    if hash is not None and meta["hash"] != hash:
-        raise BioclinError(
-            f"{where}: hash {meta['hash']}, the pipeline was made with {hash}: give it the same "
-            "knowledge base, or set kb_hash = null to take this one"
         )
 
 

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 
 from ...evaluation.linking import LinkedMention, gold_ids
-from ..docs import abbreviations_of, get_spans, mention_texts
+from ...spans import get_spans
+from ...tokenization.abbreviations import find_abbreviations
+from ..bundle import TrainedModel
+from ..docs import mention_texts
 from ..kb.knowledge_base import KnowledgeBase
 from ..linker import Linker, Mention
-from ..parts import TrainedModel
 from .fit import FitSettings, TrainMention, fit_ranker, learn_names
 
 
@@ -42,7 +44,7 @@ def gather_mentions(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[T
     found: list[tuple[tuple[str, ...], int]] = []
     for note, doc in enumerate(docs):
         spans = layer.spans(doc)
-        texts += mention_texts(doc, spans, abbreviations_of(doc, True))
+        texts += mention_texts(doc, spans, find_abbreviations(doc.text))
         found += [(_own_ids(gold_ids([span.kb_id_]), kb), note) for span in spans]
     mentions = []
     for text, parts, (ids, note) in zip(texts, linker.parts(texts), found, strict=True):
@@ -91,7 +93,7 @@ def link_gold(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[LinkedM
     linked = []
     for note, doc in enumerate(docs):
         spans = layer.spans(doc)
-        texts = mention_texts(doc, spans, abbreviations_of(doc, True))
+        texts = mention_texts(doc, spans, find_abbreviations(doc.text))
         mentions = [Mention(text, span.label_) for text, span in zip(texts, spans, strict=True)]
         for span, (rankings, nil) in zip(spans, linker.rankings(mentions), strict=True):
             ids = _own_ids(gold_ids([span.kb_id_]), linker.generator.kb)

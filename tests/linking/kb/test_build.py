@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.linking.kb.build import KbBuilder, build_kb, index_names, is_type
-from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.build import KbBuilder, build_kb
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport, is_type
+from spacy_bioclin.linking.names.index import index_names
 from spacy_bioclin.linking.names.normalize import name_key, normalize
 
 
