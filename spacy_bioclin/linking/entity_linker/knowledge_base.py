@@ -200,7 +200,7 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         """
         path, bundle = Path(path), self.bundle
         (bundle.model or TrainedModel.untrained()).write(path)
-        settings = {
+        settings: dict[str, Any] = {
             "kb": bundle.kb_path,
             "kb_hash": bundle.kb_hash if self.kb is None else self.kb.hash,
             "carry": bundle.carry,
@@ -230,7 +230,7 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         try:
             settings = srsly.read_json(path / STATE)
             own = {name: settings.pop(name) for name in ("n_candidates", "width")}
-            parts = Parts(**settings)
+            Parts(**settings)
         except (OSError, ValueError, TypeError, KeyError):
             raise BioclinError(
                 f"{path / STATE} cannot be read: the folder holds no SpacyKnowledgeBase"
@@ -238,13 +238,13 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         for name in (MODEL, KB, MEANINGS, ENCODER):
             folder = settings[name]
             if folder is not None and (path / folder).is_dir():
-                parts = parts._replace(**{name: str(path / folder)})
+                settings[name] = str(path / folder)
             elif folder is not None and name != ENCODER:
                 raise BioclinError(
                     f"{path / STATE}: {name} = {folder!r} is not there: put the folder there, or "
                     "write its new path in this file"
                 )
-        self._open(parts, **own)
+        self._open(Parts(**settings), **own)
         return self
 
     def to_bytes(self, **kwargs: Any) -> bytes:

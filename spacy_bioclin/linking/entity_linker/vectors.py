@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...types import FloatArray
-from ..dense.index import DenseIndex
+from ..candidates import Meanings
 from ..kb.knowledge_base import KnowledgeBase
 from ..names.index import hash_text
 from ..names.ngrams import word_grams
@@ -11,20 +11,23 @@ from ..names.normalize import normalize
 
 
 def concept_vector(
-    kb: KnowledgeBase, meanings: DenseIndex | None, width: int, row: int
+    kb: KnowledgeBase, meanings: Meanings | None, width: int, row: int
 ) -> FloatArray:
-    """RETURNS (FloatArray): (width,) of length 1, that of the preferred name of a concept."""
+    """Compute the vector of a concept from its preferred name.
+
+    RETURNS (FloatArray): (width,) of length 1.
+    """
     if meanings is not None:
-        return of_length_1(meanings.vectors_of([int(kb.first_name[row])])[0])
+        return of_length_1(meanings.vectors_of(kb.first_name[row : row + 1])[0])
     return trigram_vector(kb.name_of(row), width)
 
 
 def trigram_vector(name: str, width: int) -> FloatArray:
-    """A vector for a name where there is no encoder. It says how the name is written, and nothing
-    of what it means: those of "cancer" and "neoplasm" are as far apart as any two.
+    """Compute a vector for a name without an encoder. It depends on how the name is written, not on
+    what it means: "cancer" and "neoplasm" are as far apart as any two names.
 
-    Feature hashing (Weinberger et al. 2009): each trigram of each word adds 1 or -1 at one place;
-    its hash says where and which.
+    Feature hashing (Weinberger et al. 2009): each trigram of each word adds 1 or -1 at one place,
+    both chosen by its hash.
 
     name (str): The name.
     width (int): Width of the vector.
@@ -35,11 +38,11 @@ def trigram_vector(name: str, width: int) -> FloatArray:
         for gram in word_grams(word):
             bits = hash_text(gram)
             vector[bits % width] += 1 if bits >> 63 else -1
-    if not vector.any():  # they cancel each other out
+    if not vector.any():  # the trigrams cancel each other out
         vector[hash_text(name) % width] = 1
     return of_length_1(vector)
 
 
 def of_length_1(vector: FloatArray) -> FloatArray:
-    """RETURNS (FloatArray): The vector at length 1; zeros stay."""
+    """Scale a vector to length 1; zeros stay zeros."""
     return vector / max(float(np.linalg.norm(vector)), float(np.finfo(np.float32).tiny))
