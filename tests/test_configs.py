@@ -1,0 +1,117 @@
+"""How each config differs from ner.cfg, key by key. Any other difference is a mistake."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spacy.util import load_config
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+ABSENT = "absent"
+
+# The tagger reads the encoder beside a small convolution over prefix, suffix and shape of words.
+LEXICAL = {
+    "components.ner.model.tok2vec.@architectures": ABSENT,
+    "components.ner.model.tok2vec.grad_factor": ABSENT,
+    "components.ner.model.tok2vec.upstream": ABSENT,
+    "components.ner.model.tok2vec.pooling.@layers": ABSENT,
+    "components.ner.model.tok2vec.@layers": "concatenate.v1",
+    "components.ner.model.tok2vec.*.encoder.@architectures": (
+        "spacy-transformers.TransformerListener.v1"
+    ),
+    "components.ner.model.tok2vec.*.encoder.grad_factor": 1.0,
+    "components.ner.model.tok2vec.*.encoder.upstream": "*",
+    "components.ner.model.tok2vec.*.encoder.pooling.@layers": "reduce_mean.v1",
+    "components.ner.model.tok2vec.*.form.@architectures": "spacy.Tok2Vec.v2",
+    "components.ner.model.tok2vec.*.form.embed.@architectures": "spacy.MultiHashEmbed.v2",
+    "components.ner.model.tok2vec.*.form.embed.width": 96,
+    "components.ner.model.tok2vec.*.form.embed.attrs": ["NORM", "PREFIX", "SUFFIX", "SHAPE"],
+    "components.ner.model.tok2vec.*.form.embed.rows": [5000, 1000, 2500, 2500],
+    "components.ner.model.tok2vec.*.form.embed.include_static_vectors": False,
+    "components.ner.model.tok2vec.*.form.encode.@architectures": "spacy.MaxoutWindowEncoder.v2",
+    "components.ner.model.tok2vec.*.form.encode.width": 96,
+    "components.ner.model.tok2vec.*.form.encode.window_size": 1,
+    "components.ner.model.tok2vec.*.form.encode.maxout_pieces": 2,
+    "components.ner.model.tok2vec.*.form.encode.depth": 2,
+}
+DEID = {
+    **LEXICAL,
+    "nlp.pipeline": ["sentences", "transformer", "ner", "rules", "deid", "cleaner"],
+    "components.ner.spans_key": "phi",
+    "components.ner.doubtful_from": None,
+    "components.rules.factory": "bioclin_phi_rules",
+    "components.rules.spans_key": "phi",
+    "components.rules.scheme": None,
+    "components.rules.threshold": 0.5,
+    "components.rules.langs": None,
+    "components.deid.factory": "bioclin_deid",
+    "components.deid.spans_key": "phi",
+    "components.deid.policy": None,
+    "training.max_steps": 2800,
+    "training.eval_frequency": 400,
+    "training.optimizer.learn_rate.initial_rate": 5e-4,
+    "training.score_weights.ents_f": ABSENT,
+    "training.score_weights.ents_p": ABSENT,
+    "training.score_weights.ents_r": ABSENT,
+    "training.score_weights.ents_per_type": ABSENT,
+    "training.score_weights.spans_phi_f": 1.0,
+    "training.score_weights.spans_phi_p": 0.0,
+    "training.score_weights.spans_phi_r": 0.0,
+    "training.score_weights.spans_phi_per_type": None,
+}
+# A second head, and a short training: the demo's corpus is small.
+DEMO = {
+    "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "cleaner"],
+    "components.phi.factory": "bioclin_ner",
+    "components.phi.spans_key": "phi",
+    "components.phi.nested": False,
+    "components.phi.scheme": "BILUO",
+    "components.phi.scorer.@scorers": "spacy-bioclin.span_scorer.v1",
+    "components.phi.model.@architectures": "spacy-bioclin.CrfTagger.v1",
+    "components.phi.model.dropout": 0.1,
+    "components.phi.model.learn_rate_scale": 10.0,
+    "components.phi.model.tok2vec.@architectures": "spacy-transformers.TransformerListener.v1",
+    "components.phi.model.tok2vec.grad_factor": 1.0,
+    "components.phi.model.tok2vec.upstream": "*",
+    "components.phi.model.tok2vec.pooling.@layers": "reduce_mean.v1",
+    "training.max_steps": 250,
+    "training.eval_frequency": 125,
+    "training.batcher.size": 600,
+    "training.optimizer.learn_rate.initial_rate": 5e-4,
+    "training.optimizer.learn_rate.warmup_steps": 40,
+    "training.score_weights.ents_f": 0.5,
+    "training.score_weights.spans_phi_f": 0.5,
+    "training.score_weights.spans_phi_p": 0.0,
+    "training.score_weights.spans_phi_r": 0.0,
+    "training.score_weights.spans_phi_per_type": None,
+}
+DIFFERENCES = {"ner.cfg": {}, "ner-lexical.cfg": LEXICAL, "deid.cfg": DEID, "demo.cfg": DEMO}
+
+
+def flatten(section: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and value of every key; an empty section is a value."""
+    for key, value in section.items():
+        if isinstance(value, dict) and value:
+            yield from flatten(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
+
+
+def read_config(name: str) -> dict[str, Any]:
+    return dict(flatten(load_config(CONFIGS / name, interpolate=False)))
+
+
+def test_every_config_is_compared() -> None:
+    assert {path.name for path in CONFIGS.glob("*.cfg")} == DIFFERENCES.keys()
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_differences_from_ner_cfg(name: str) -> None:
+    ner, other = read_config("ner.cfg"), read_config(name)
+    found = {
+        key: other.get(key, ABSENT)
+        for key in {**ner, **other}
+        if ner.get(key, ABSENT) != other.get(key, ABSENT)
+    }
+    assert found == DIFFERENCES[name]
