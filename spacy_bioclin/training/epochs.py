@@ -1,4 +1,4 @@
-"""How many updates some passes over the training corpus are."""
+"""Convert epochs, passes over the training corpus, into updates."""
 
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
@@ -8,10 +8,12 @@ from ..errors import BioclinError
 
 
 def count_updates(nlp: Language) -> int:
-    """RETURNS (int): Updates of one pass over the training corpus, by reading it once. Batches that
-    are cut by length may differ a little from pass to pass."""
+    """Count the updates of one epoch by reading the training corpus once.
+
+    Batches that are cut by length may differ a little between epochs.
+    """
     config = nlp.config.interpolate()
-    # The schedule of the learning rate may need the number that is to be found.
+    # The schedule of the learning rate may need the number that is counted here.
     known = {**config["training"], "optimizer": {"@optimizers": "Adam.v1"}}
     settings = registry.resolve(known, schema=ConfigSchemaTraining)
     [corpus] = resolve_dot_names(config, [settings["train_corpus"]])
@@ -19,12 +21,13 @@ def count_updates(nlp: Language) -> int:
 
 
 def set_updates(nlp: Language) -> int | None:
-    """Where the config says `max_epochs` but no `max_steps`, set the latter, so that schedules know
-    where training ends; and evaluate after every epoch, or once at the end if that comes first,
-    where `eval_frequency` is 0.
+    """Set `max_steps` and `eval_frequency` in [training] where they are 0.
+
+    `max_steps` becomes the updates of `max_epochs`, so that schedules know where training ends.
+    `eval_frequency` becomes an epoch, or the whole training if that is shorter.
 
     RETURNS (int | None): Updates of an epoch; None if nothing had to be set.
-    RAISES (BioclinError): The config says neither, or the corpus is empty.
+    RAISES (BioclinError): Both `max_steps` and `max_epochs` are 0, or the corpus is empty.
     """
     training = nlp.config["training"]
     if training["max_epochs"] == -1 or (training["max_steps"] and training["eval_frequency"]):
@@ -39,6 +42,6 @@ def set_updates(nlp: Language) -> int | None:
     if not training["max_steps"]:
         training["max_steps"] = per_epoch * training["max_epochs"]
         training["max_epochs"] = 0  # else training ends one update before the last evaluation
-    every = min(per_epoch, training["max_steps"])
-    training["eval_frequency"] = training["eval_frequency"] or every
+    if not training["eval_frequency"]:
+        training["eval_frequency"] = min(per_epoch, training["max_steps"])
     return per_epoch

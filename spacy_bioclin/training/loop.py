@@ -1,4 +1,4 @@
-"""`spacy train` that survives a kill."""
+"""Train as `spacy train` does, and resume if interrupted."""
 
 import math
 import shutil
@@ -23,16 +23,21 @@ from ..errors import BioclinError
 from .state import Evaluation, Progress, load_state, save_state, set_generators
 
 BEST, LAST = "model-best", "model-last"
-# Of [training], what spaCy's loop takes as it is.
+# The settings of [training] that spaCy's loop takes.
 LOOP_SETTINGS = (
-    *("dropout", "accumulate_gradient", "patience", "max_steps", "eval_frequency"),
-    *("annotating_components", "before_update"),
+    "dropout",
+    "accumulate_gradient",
+    "patience",
+    "max_steps",
+    "eval_frequency",
+    "annotating_components",
+    "before_update",
 )
 Batches = Iterable[tuple[int, list[Example]]]
 
 
 class Diverged(BioclinError):
-    """The loss of training is no number any more."""
+    """A loss is no longer a finite number."""
 
 
 def train(
@@ -46,18 +51,18 @@ def train(
 ) -> list[tuple[int, float]]:
     """Train a pipeline by the [training] section of its config, with spaCy's own loop.
 
-    At every evaluation the state of training is written to `output/state`: weights, the moments of
-    AdamW, counters, random generators. A resumed run has the same updates, with the same result,
-    as one that was never stopped.
+    At every evaluation the state of training is written to `output/state`: weights, moments of
+    AdamW, counters, random generators. A resumed run makes the same updates, with the same result,
+    as one that was never interrupted.
 
     nlp (Language): The initialized pipeline; with `resume`, initialized from the same config.
-    output (Path): Gets model-last, model-best and state.
-    resume (bool): Go on from `output/state`.
-    use_gpu (int): Which GPU; -1 for the CPU.
+    output (Path): Folder for model-last, model-best and state.
+    resume (bool): Continue from `output/state`.
+    use_gpu (int): GPU; -1 for the CPU.
     stdout, stderr (IO[str]): Where the logger writes.
-    RETURNS (list[tuple[int, float]]): Of every evaluation on dev, the updates before it and the
-        main score.
-    RAISES (Diverged): A loss is no number any more.
+    RETURNS (list[tuple[int, float]]): For each evaluation on dev, the number of updates before it
+        and the main score.
+    RAISES (Diverged): A loss is no longer a finite number.
     """
     config = nlp.config.interpolate()
     if config["training"]["seed"] is not None:
@@ -78,7 +83,7 @@ def train(
     evaluations: list[Evaluation] = []
     if resume:
         done, generators = load_state(nlp, optimizer, output)
-        batches = _follow(batches, done.steps, generators)
+        batches = _skip_batches(batches, done.steps, generators)
     else:
         for name in (BEST, LAST):
             shutil.rmtree(output / name, ignore_errors=True)
@@ -86,7 +91,7 @@ def train(
         nlp,
         optimizer,
         batches,
-        _recall(evaluate, done.evaluations, evaluations),
+        _reuse_evaluations(evaluate, done.evaluations, evaluations),
         exclude=frozen,
         **{name: settings[name] for name in LOOP_SETTINGS},
     )
@@ -99,7 +104,7 @@ def train(
     try:
         for _, info, is_best in steps:
             if info["step"] < done.steps:
-                continue  # done by the run before
+                continue  # done before the interruption
             _check_losses(info, optimizer)
             if is_best is not None:
                 with nlp.select_pipes(disable=frozen):
@@ -118,7 +123,7 @@ def train(
 
 
 def _check_losses(info: dict[str, Any], optimizer: Optimizer) -> None:
-    """RAISES (Diverged): A loss is no number any more."""
+    """Raise `Diverged` if a loss is no longer a finite number."""
     for name, loss in info["losses"].items():
         if not math.isfinite(loss):
             raise Diverged(
@@ -128,23 +133,22 @@ def _check_losses(info: dict[str, Any], optimizer: Optimizer) -> None:
             )
 
 
-def _follow(batches: Batches, done: int, generators: dict[str, Any]) -> Batches:
-    """Draw again the batches that were trained on, so that shuffling, epochs and schedules are as
-    they were, and hand them on empty; with the first new one the generators are set."""
+def _skip_batches(batches: Batches, done: int, generators: dict[str, Any]) -> Batches:
+    """Yield the batches that were trained on as empty ones, so that shuffling, epochs and schedules
+    are repeated, and restore the random generators at the first new batch."""
     for step, (epoch, batch) in enumerate(batches):
         if step == done:
             set_generators(generators)
         yield epoch, batch if step >= done else []
 
 
-def _recall(
+def _reuse_evaluations(
     evaluate: Callable[[], Evaluation], known: list[Evaluation], log: list[Evaluation]
 ) -> Callable[[], Evaluation]:
-    """RETURNS (Callable): `evaluate`, that gives what is known first, and keeps a log."""
+    """Wrap `evaluate` so that it returns the known evaluations first, and logs all."""
 
-    def recall() -> Evaluation:
-        result = known[len(log)] if len(log) < len(known) else evaluate()
-        log.append(result)
-        return result
+    def reuse_or_evaluate() -> Evaluation:
+        log.append(known[len(log)] if len(log) < len(known) else evaluate())
+        return log[-1]
 
-    return recall
+    return reuse_or_evaluate

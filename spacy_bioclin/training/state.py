@@ -1,4 +1,4 @@
-"""What training needs to go on after a kill, beside the pipeline: moments, counters, generators."""
+"""Save and load the state of training: pipeline, optimizer, counters and random generators."""
 
 import random
 import shutil
@@ -12,11 +12,11 @@ from spacy.language import Language
 from thinc.api import Model, Optimizer
 
 from ..errors import BioclinError
+from ..torch_bridge.shim import TorchShim
 
 STATE = "state"
 PIPELINE, VALUES = "pipeline", "values.pt"
-# What thinc's Adam keeps per weight.
-MOMENTS = ("mom1", "mom2", "nr_update")
+MOMENTS = ("mom1", "mom2", "nr_update")  # attributes of thinc's Adam: weight -> value
 
 Evaluation = tuple[float, dict[str, Any]]  # main score, all scores
 
@@ -24,8 +24,8 @@ Evaluation = tuple[float, dict[str, Any]]  # main score, all scores
 class Progress(NamedTuple):
     """How far training has come.
 
-    steps (int): Updates done.
-    evaluations (list[Evaluation]): What each evaluation on dev gave.
+    steps (int): Number of updates done.
+    evaluations (list[Evaluation]): The scores of each evaluation on dev.
     """
 
     steps: int
@@ -33,7 +33,7 @@ class Progress(NamedTuple):
 
 
 def save_state(nlp: Language, optimizer: Optimizer, progress: Progress, output: Path) -> None:
-    """Write `output/state`; a kill at any moment leaves the old one or the new one."""
+    """Write the folder `output/state`. An interruption leaves either the old or the new one."""
     partial, old = output / f".{STATE}.partial", output / f".{STATE}.old"
     for folder in (partial, old):
         shutil.rmtree(folder, ignore_errors=True)
@@ -41,7 +41,7 @@ def save_state(nlp: Language, optimizer: Optimizer, progress: Progress, output: 
     nlp.to_disk(partial / PIPELINE)
     values = {
         "progress": tuple(progress),
-        "torch": [shim.get_training_state() for _, shim in _shims(nlp)],
+        "torch": [shim.get_training_state() for shim in _shims(nlp)],
         "thinc": {
             key: {name: getattr(optimizer, name)[weight] for name in MOMENTS}
             for key, weight in _weights(nlp)
@@ -59,12 +59,12 @@ def save_state(nlp: Language, optimizer: Optimizer, progress: Progress, output: 
 def load_state(
     nlp: Language, optimizer: Optimizer, output: Path
 ) -> tuple[Progress, dict[str, Any]]:
-    """Bring pipeline and optimizer back to where `save_state` left them.
+    """Restore pipeline and optimizer from `output/state`.
 
-    RETURNS (tuple): Progress, and the random generators for `set_generators`.
+    RETURNS (tuple): The progress, and the states of the random generators for `set_generators`.
     RAISES (BioclinError): There is no state.
     """
-    # A kill between the two renames leaves the old state under its other name.
+    # An interruption between the two renames leaves the old state under its other name.
     candidates = (output / STATE, output / f".{STATE}.old")
     folder = next((folder for folder in candidates if (folder / VALUES).exists()), None)
     if folder is None:
@@ -74,7 +74,7 @@ def load_state(
         )
     nlp.from_disk(folder / PIPELINE)
     values = torch.load(folder / VALUES, weights_only=False, map_location="cpu")
-    for (_, shim), state in zip(_shims(nlp), values["torch"], strict=True):
+    for shim, state in zip(_shims(nlp), values["torch"], strict=True):
         shim.set_training_state(state)
     for key, weight in _weights(nlp):
         for name, value in values["thinc"].get(key, {}).items():
@@ -83,7 +83,7 @@ def load_state(
 
 
 def _models(nlp: Language) -> Iterator[tuple[str, Model]]:
-    """YIELDS (tuple): A place in the pipeline, the same in every process, and the model there."""
+    """Yield each model of the pipeline, with a name that is the same in every process."""
     for pipe, component in nlp.components:
         model = getattr(component, "model", None)
         if isinstance(model, Model):
@@ -91,32 +91,28 @@ def _models(nlp: Language) -> Iterator[tuple[str, Model]]:
                 yield f"{pipe}.{i}", node
 
 
-def _shims(nlp: Language) -> Iterator[tuple[str, Any]]:
-    for place, node in _models(nlp):
-        for shim in node.shims:
-            if hasattr(shim, "get_training_state"):
-                yield place, shim
+def _shims(nlp: Language) -> list[TorchShim]:
+    return [shim for _, node in _models(nlp) for shim in node.shims if isinstance(shim, TorchShim)]
 
 
 def _weights(nlp: Language) -> Iterator[tuple[str, tuple[int, str]]]:
-    """YIELDS (tuple): A weight's place, and its key in thinc's optimizer in this process."""
-    for place, node in _models(nlp):
+    """Yield the name of each weight and its key in thinc's optimizer in this process."""
+    for model, node in _models(nlp):
         for name in node.param_names:
-            yield f"{place}.{name}", (node.id, name)
+            yield f"{model}.{name}", (node.id, name)
 
 
 def _get_generators() -> dict[str, Any]:
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {
         "python": random.getstate(),
         "numpy": np.random.get_state(),
         "torch": torch.get_rng_state(),
-        "cuda": cuda,
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
     }
 
 
 def set_generators(states: dict[str, Any]) -> None:
-    """Draw the random numbers that were drawn after `save_state`."""
+    """Restore the random generators, so that they draw what they drew after `save_state`."""
     random.setstate(states["python"])
     np.random.set_state(states["numpy"])
     torch.set_rng_state(states["torch"])

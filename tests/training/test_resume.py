@@ -1,4 +1,4 @@
-"""A run that was killed and goes on gives the weights of one that was not."""
+"""A resumed run gives the weights of one that was not interrupted."""
 
 import io
 from pathlib import Path
@@ -103,7 +103,7 @@ def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, config,
     assert len(again) < len(rows)
 
 
-def test_a_finished_run_stays_as_it_is(tmp_path, settings):
+def test_a_finished_run_does_not_change(tmp_path, settings):
     run(settings, tmp_path)
     before = weights(tmp_path / LAST)
     run(settings, tmp_path, resume=True)
