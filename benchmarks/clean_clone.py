@@ -1,6 +1,6 @@
 """From a clean clone in a clean environment: the README's two commands, timed.
 
-    python benchmarks/clean_clone.py        → benchmarks/results/clean_clone.json
+    python -m benchmarks.clean_clone        → benchmarks/results/clean_clone.json
 
 Clones HEAD of this repository to a temporary folder. Packages come from wherever pip finds them;
 their download is timed apart. The demo's own time is what counts against its five minutes.
@@ -13,9 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from machine import data_dir, write_result
+from benchmarks.harness import ROOT, data_dir, write_result
 
-ROOT = Path(__file__).resolve().parents[1]
 STEPS = {
     "clone": ["git", "clone", "--quiet", str(ROOT), "."],
     "environment": [sys.executable, "-m", "venv", ".venv"],

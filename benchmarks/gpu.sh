@@ -8,7 +8,7 @@
 # Results go to benchmarks/results/*_gpu.json.
 #
 # Fetches nothing. Brings its notes and its trained small pipelines along: run before, where the
-# corpora are, `python benchmarks/ner.py random --task meddocan --seeds 0` and the same of compact, and take .work/benchmarks/
+# corpora are, `python -m benchmarks.accuracy.ner random --task meddocan --seeds 0` and the same of compact, and take .work/benchmarks/
 # corpora, encoders and trials with you. A step that fails or runs out of its time is reported at the end
 # and does not keep the others from running.
 set -uo pipefail
@@ -37,11 +37,11 @@ step() {  # SECONDS COMMAND…
     echo "== $((SECONDS - started)) s: $*"
 }
 
-speed="$python -W ignore benchmarks/speed.py"
+speed="$python -W ignore -m benchmarks.speed.throughput"
 step 210 $speed annotate --encoder base --notes meddocan --docs 250 --rounds 5
 step 90 $speed annotate --encoder compact --notes meddocan --docs 250 --rounds 5
 step 120 $speed train --encoder base --parts 512 --rounds 3
 step 60 $speed train --encoder compact --parts 512 --rounds 3
-step 60 "$python" -W ignore benchmarks/parity.py --tasks meddocan
+step 60 "$python" -W ignore -m benchmarks.accuracy.parity --tasks meddocan
 echo "$failed steps failed"
 exit "$failed"

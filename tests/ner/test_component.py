@@ -286,7 +286,7 @@ def test_stream_keeps_order_batches_and_errors(tiny_encoder):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to read memory")
 def test_a_long_stream_leaves_the_resident_memory_flat(tmp_path):
-    """A shorter version of benchmarks/memory.py. The vectors of all notes would be 60 MB."""
+    """A shorter version of benchmarks/speed/memory.py. The vectors of all notes would be 60 MB."""
     folder = make_encoder(tmp_path / "encoder")
     config = BertConfig(vocab_size=400, hidden_size=256, num_hidden_layers=1, num_attention_heads=2)
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)

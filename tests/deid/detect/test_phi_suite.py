@@ -1,25 +1,18 @@
 """The suite that measures the rules is what it says: places, kinds, variants, check digits."""
 
 import random
-import sys
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 import stdnum.es.dni
 import stdnum.iban
 import stdnum.luhn
 
+from benchmarks.deid import false_alarms, identifiers
+from benchmarks.deid.phi_suite import generate, values
+from benchmarks.deid.phi_suite.templates import expand
 from spacy_bioclin.deid.labels import load_types
 from spacy_bioclin.deid.spans import PhiSpan
-
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import phi_false_alarms  # noqa: E402
-import phi_identifiers  # noqa: E402
-from phi_suite import generate, values  # noqa: E402
-from phi_suite.templates import expand  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=["dev", "test"])
@@ -95,8 +88,8 @@ def test_a_third_of_test_is_unseen():
 def test_kinds_name_types_that_exist():
     for kind, spec in generate.load_kinds().items():
         assert {spec["type"], *spec.get("accept", ())} <= set(load_types()), kind
-    assert set(generate.load_kinds()) >= phi_identifiers.PRESIDIO_KINDS
-    assert set(load_types()) >= set(phi_identifiers.PRESIDIO_TYPES.values())
+    assert set(generate.load_kinds()) >= identifiers.PRESIDIO_KINDS
+    assert set(load_types()) >= set(identifiers.PRESIDIO_TYPES.values())
 
 
 def test_both_check_digits_occur(split):
@@ -147,25 +140,25 @@ def test_scores_by_hand():
         PhiSpan(15, 16, "national_id", 0.9, "b"),
         PhiSpan(36, 40, "date", 0.9, "c"),
     ]
-    counts = phi_identifiers.score_item(item, spans)
+    counts = identifiers.score_item(item, spans)
     assert (counts["gold"], counts["covered"], counts["strict"], counts["typed"]) == (1, 1, 0, 1)
     assert (counts["found"], counts["right"]) == (3, 2)
     assert (counts["found_chars"], counts["right_chars"]) == (15, 11)
-    counts = phi_identifiers.score_item(item, [PhiSpan(4, 14, "phone", 0.9, "a")])
+    counts = identifiers.score_item(item, [PhiSpan(4, 14, "phone", 0.9, "a")])
     assert (counts["covered"], counts["typed"], counts["right"]) == (0, 0, 1)
-    counts = phi_identifiers.score_item(item, [PhiSpan(0, 16, "phone", 0.9, "a")])
+    counts = identifiers.score_item(item, [PhiSpan(0, 16, "phone", 0.9, "a")])
     assert (counts["covered"], counts["strict"], counts["typed"]) == (1, 0, 0)
 
 
 def test_spans_that_overlap_are_one():
     spans = [PhiSpan(0, 4, "date", 0.9, "a"), PhiSpan(2, 8, "date", 0.9, "b")]
-    assert phi_identifiers.join_spans([*spans, PhiSpan(8, 9, "date", 0.9, "c")]) == [(0, 8), (8, 9)]
+    assert identifiers.join_spans([*spans, PhiSpan(8, 9, "date", 0.9, "c")]) == [(0, 8), (8, 9)]
 
 
 def test_look_alike_that_fires_is_counted():
     item = generate.Item("5 mg", (), "es", "es_dose", "", None, False)
-    assert phi_identifiers.score_item(item, [])["fired"] == 0
-    counts = phi_identifiers.score_item(item, [PhiSpan(0, 1, "date", 0.9, "a")])
+    assert identifiers.score_item(item, [])["fired"] == 0
+    counts = identifiers.score_item(item, [PhiSpan(0, 1, "date", 0.9, "a")])
     assert (counts["look_alikes"], counts["fired"], counts["found"], counts["right"]) == (
         1,
         1,
@@ -177,7 +170,7 @@ def test_look_alike_that_fires_is_counted():
 def test_lines_or_sentences_in_common():
     text = "Una línea igual.\n\nOtra frase. Se cambió esta. Ingresa el 3 de mayo."
     other = "Nombre: Ana.\nUna línea igual.\nOtra frase. Esta es nueva. Ingresa el 3 de mayo."
-    shared = list(phi_false_alarms.find_shared(text, other))
+    shared = list(false_alarms.find_shared(text, other))
     assert [text[start:end] for start, end, _ in shared] == [
         "Una línea igual.",
         "Otra frase.",
@@ -191,7 +184,7 @@ def test_true_and_false_alarms_by_hand():
     other = "Nombre: Ana.\n" + text
     at = other.index("3 de mayo")
     found = [PhiSpan(11, 20, "date", 0.9, "a"), PhiSpan(25, 29, "date", 0.9, "b")]
-    counts = phi_false_alarms.compare(text, found, other, [(8, 11), (at, at + 9)])
+    counts = false_alarms.compare(text, found, other, [(8, 11), (at, at + 9)])
     assert counts == {
         "words": 9,
         "gold": 1,
@@ -199,9 +192,7 @@ def test_true_and_false_alarms_by_hand():
         ("false", "date", "b"): 1,
     }
     notes = {"case": text}
-    result = phi_false_alarms.count_corpus(
-        notes, lambda _: found, {"case": (other, [(at, at + 9)])}
-    )
+    result = false_alarms.count_corpus(notes, lambda _: found, {"case": (other, [(at, at + 9)])})
     assert result["found"] == 2 and result["found_by_type"] == {"date": {"a": 1, "b": 1}}
     assert result["with_gold"]["false_by_type"] == {"date": {"b": 1}}
     assert result["with_gold"]["false_per_1000_words"] == round(1000 / 9, 3)
@@ -210,6 +201,6 @@ def test_true_and_false_alarms_by_hand():
 @pytest.mark.corpora
 def test_gold_of_meddocan_is_read(monkeypatch, data_dir):
     monkeypatch.setenv("BIOCLIN_DATA", str(data_dir))
-    monkeypatch.setattr(phi_false_alarms, "MEDDOCAN_SPLITS", ("dev",))
-    gold = phi_false_alarms.read_gold()
+    monkeypatch.setattr(false_alarms, "MEDDOCAN_SPLITS", ("dev",))
+    gold = false_alarms.read_gold()
     assert len(gold) == 250 and sum(len(spans) for _, spans in gold.values()) == 5801

@@ -192,7 +192,7 @@ ADVERSARIAL = [
         ".es",
     ),
 ]
-# The aim is 1 s for 100,000 (benchmarks/phi_rules_speed.py); more here, for a busy machine.
+# The aim is 1 s for 100,000 (benchmarks/deid/rules_speed.py); more here, for a busy machine.
 N_CHARACTERS, MAX_SECONDS = 20_000, 0.75
 
 

@@ -1,0 +1,102 @@
+"""Do bf16, fp16 and int8 find the entities that fp32 finds?
+
+    python -m benchmarks.accuracy.parity  # trains what accuracy/ner.py random has not trained yet
+
+Annotates the whole test splits of MEDDOCAN and BC5CDR in each precision with the compact pipelines
+that accuracy/ner.py trained, and counts the entities (offsets and label) that each has in common
+with fp32. On a CPU: bf16 and int8; where there is a GPU: bf16 and fp16 there. bf16 gives the same
+kind of figures on any processor, but is only fast where the hardware multiplies it; the result says
+whether this machine does or emulates it.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import spacy
+import torch
+from rich.progress import Progress
+from spacy.language import Language
+from spacy.training import Example
+
+from benchmarks.accuracy.ner import LANG, WORK, prepare, train_and_score
+from benchmarks.harness import write_result
+from benchmarks.speed.systems import WINDOW
+from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.encoders.precision import has_fast_bf16
+from spacy_bioclin.evaluation.spans import span_score
+
+PRECISIONS = {"cpu": ("fp32", "bf16", "int8"), "cuda": ("fp32", "bf16", "fp16")}
+AIMS = {"bf16": 0.997}  # smallest share of entities in common with fp32
+
+
+def trained(task: str) -> Path:
+    train_and_score("random", task, "bioclin", 0)
+    return WORK / "trials" / f"random-{task}-bioclin-0" / "training" / "model-last"
+
+
+def load(pipeline: Path, precision: str) -> Language:
+    settings = {"stride": WINDOW, "max_batch_pieces": None, "precision": precision}
+    nlp = spacy.load(pipeline, config={"components": {"transformer": {"model": settings}}})
+    if "cleaner" not in nlp.pipe_names:
+        nlp.add_pipe("doc_cleaner", name="cleaner", config={"silent": True})
+    return nlp
+
+
+def annotate(
+    nlp: Language, corpus: Path, n_docs: int | None
+) -> tuple[set[tuple[int, int, int, str]], float]:
+    """RETURNS (tuple): All entities as (number of the Doc, offsets, label), and the strict F1."""
+    references = list(read_docs(corpus, nlp.vocab))[:n_docs]
+    docs = list(nlp.pipe([doc.text for doc in references]))
+    pairs = zip(docs, references, strict=True)
+    scores = span_score([Example(p, r) for p, r in pairs], spans_key=None)
+    found = {
+        (i, e.start_char, e.end_char, e.label_) for i, doc in enumerate(docs) for e in doc.ents
+    }
+    return found, scores["ents_f"]
+
+
+def compare(task: str, precisions: tuple[str, ...], n_docs: int | None) -> dict[str, Any]:
+    """RETURNS (dict): Per precision: entities, those in common with fp32, and the strict F1."""
+    pipeline, corpus = trained(task), prepare(task) / "test.spacy"
+    found: dict[str, set[tuple[int, int, int, str]]] = {}
+    result = {}
+    with Progress() as progress:
+        for precision in progress.track(precisions, description=task):
+            found[precision], f = annotate(load(pipeline, precision), corpus, n_docs)
+            ours, fp32 = found[precision], found["fp32"]
+            result[precision] = {
+                "entities": len(ours),
+                "in_common_with_fp32": len(ours & fp32),
+                "share": round(len(ours & fp32) / max(1, len(ours | fp32)), 5),
+                "test_f": round(f, 4),
+            }
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", choices=sorted(LANG), default=sorted(LANG))
+    parser.add_argument("--docs", type=int, help="only so many of each test split")
+    arguments = parser.parse_args()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device.type == "cuda":
+        spacy.require_gpu()
+    precisions = PRECISIONS[device.type]
+    tasks = {task: compare(task, precisions, arguments.docs) for task in arguments.tasks}
+    result = {
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "bf16": "in hardware" if has_fast_bf16(device) else "emulated",
+        "threads": torch.get_num_threads(),
+        "docs_per_task": arguments.docs or "all",
+        "aims": AIMS,
+        "tasks": tasks,
+    }
+    print(json.dumps(result, indent=2))
+    print(write_result("parity_gpu" if device.type == "cuda" else "parity", result))
+
+
+if __name__ == "__main__":
+    main()

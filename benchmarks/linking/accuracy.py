@@ -1,0 +1,258 @@
+"""How often gold mentions are linked to the right concept, and mentions that our NER finds.
+
+    python -m benchmarks.linking.accuracy align    # self-alignment of bioclin-compact, hours
+    python -m benchmarks.linking.accuracy dev  [--encoder FOLDER]
+    python -m benchmarks.linking.accuracy test [--encoder FOLDER]
+
+Corpora, terminologies and gold rules: linking_data.py. For dev the rankers learn from train, for
+test from train and dev, whose mentions BioSyn too adds to its dictionary. NER pipelines for the
+end-to-end figures are those of benchmarks/accuracy/ner.py (learned from train), where they are.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import spacy
+
+from benchmarks.harness import RESULTS, ROOT, data_dir, write_result
+from benchmarks.linking.data import (
+    CORPORA,
+    TERMINOLOGIES,
+    GoldMention,
+    Split,
+    alternative_ids,
+    load_split,
+    named_ids,
+    to_linked,
+)
+from spacy_bioclin.encoders.names import NameEncoder
+from spacy_bioclin.evaluation.linking import (
+    LinkedMention,
+    covered,
+    end_to_end,
+    score_linking,
+    split_seen,
+)
+from spacy_bioclin.evaluation.official import ScoredDoc, cantemist_coding, cantemist_norm
+from spacy_bioclin.linking.candidates import CandidateGenerator
+from spacy_bioclin.linking.component import DEFAULT_CONFIG
+from spacy_bioclin.linking.dense.embed import embed_names
+from spacy_bioclin.linking.dense.index import DenseIndex
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
+from spacy_bioclin.linking.linker import Linker, Mention
+from spacy_bioclin.linking.ranking import Ranker
+from spacy_bioclin.linking.readers import read_concepts
+from spacy_bioclin.linking.train.fit import FitSettings, TrainMention
+from spacy_bioclin.linking.train.fit_docs import pair_parts, train_linker
+from spacy_bioclin.tokenization.abbreviations import expand_abbreviations, find_abbreviations
+
+WORK = ROOT / ".work" / "benchmarks" / "linking_accuracy"
+TRIALS = ROOT / ".work" / "benchmarks" / "trials"
+COMPACT = ROOT / "assets" / "encoders" / "bioclin-compact"
+# NER pipeline of benchmarks/accuracy/ner.py and its label, for each corpus.
+NER = {
+    "ncbi-disease": ("compact-ncbi-disease-bioclin-0", None),
+    "bc5cdr-disease": ("compact-bc5cdr-bioclin-0", "Disease"),
+    "bc5cdr-chemical": ("compact-bc5cdr-bioclin-0", "Chemical"),
+    "cantemist": ("compact-cantemist-bioclin-0", None),
+}
+# Of the self-alignment; a core does 0.6 updates a second.
+ALIGN = ["--steps", "2600", "--batch-pairs", "128", "--learn-rate", "2e-4"]
+# More terminologies for it, with what is written before their ids.
+MORE = ("hpo/hp-2017-04-13.obo.xz", "hpo/hp-es.babelon.tsv", "doid/HumanDO-2015-11-11.obo.xz")
+MORE += ("doid/doid-es-translated.tsv",)
+N_CANDIDATES = DEFAULT_CONFIG["component"]["n_candidates"]
+
+
+def open_kb(terminology: str) -> KnowledgeBase:
+    """Build a knowledge base, or open the one that was built before."""
+    path = WORK / "kb" / terminology
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        build_kb(TERMINOLOGIES[terminology](), path, meta={"name": terminology})
+    return KnowledgeBase.open(path)
+
+
+def all_concepts() -> Iterator[Concept]:
+    """What the encoder is aligned on: all names, concepts of different sources kept apart."""
+    for terminology in ("diseases", "mesh", "icd-o"):
+        for concept in TERMINOLOGIES[terminology]():
+            yield concept._replace(id=f"{terminology}:{concept.id}", alternative_ids=(), parents=())
+    for name in MORE:
+        for concept in read_concepts(data_dir() / name, SkipReport()):
+            aliases = tuple(Alias(*alias) for alias in concept.aliases)
+            yield concept._replace(aliases=aliases, alternative_ids=(), parents=())
+
+
+def align() -> None:
+    from spacy_bioclin.cli import app
+
+    kb = WORK / "kb" / "all"
+    if not kb.is_dir():
+        kb.parent.mkdir(parents=True, exist_ok=True)
+        build_kb(all_concepts(), kb, meta={"name": "all"})
+    app(["align-encoder", str(kb), str(COMPACT), "-o", str(WORK / "aligned"), "--resume", *ALIGN])
+
+
+class Texts:
+    """Mentions of a split in the form in which a linker looks them up."""
+
+    def __init__(self, split: Split) -> None:
+        self.definitions = {}
+        for id, text in split.texts.items():
+            found = self.definitions.setdefault(id, {})
+            for short, long in find_abbreviations(text):
+                found.setdefault(text[slice(*short)], text[slice(*long)])
+        self.note = {id: i for i, id in enumerate(split.texts)}
+
+    def expand(self, doc: str, text: str) -> str:
+        return expand_abbreviations(text, self.definitions[doc])
+
+    def train(self, mentions: Sequence[GoldMention], linker: Linker) -> Iterator[TrainMention]:
+        """YIELDS (TrainMention): As `fit_docs.gather_mentions` makes them of Docs."""
+        texts = [self.expand(m.doc, m.text) for m in mentions]
+        for mention, text, split in zip(mentions, texts, linker.parts(texts), strict=True):
+            stated = mention.parts if len(mention.parts) == len(mention.ids) else ()
+            yield from pair_parts(text, stated or split, mention.ids, self.note[mention.doc])
+
+
+def link(linker: Linker, split: Split) -> list[LinkedMention]:
+    texts = Texts(split)
+    mentions = [Mention(texts.expand(m.doc, m.text)) for m in split.mentions]
+    found = linker.rankings(mentions)
+    return [
+        to_linked(mention, *rankings, nil=nil)
+        for mention, (rankings, nil) in zip(split.mentions, found, strict=True)
+    ]
+
+
+def figures(linked: list[LinkedMention], train: Split, ids: set[str]) -> dict[str, Any]:
+    seen_ids = {id for mention in train.mentions for id in mention.ids}
+    parts = split_seen(linked, seen_ids, [mention.text for mention in train.mentions])
+    ranked = [mention._replace(nil=False) for mention in linked]
+    return {
+        "all": score_linking(linked).as_dict(),
+        "without_nil": {"acc": score_linking(ranked).accuracy},
+        "in_terminology": score_linking(covered(ranked, ids)).as_dict(),
+        "strict": {"acc": score_linking(ranked, rule="strict").accuracy},
+        **{name: score_linking(some).as_dict() for name, some in parts.items()},
+    }
+
+
+@cache
+def find_entities(name: str, texts: tuple[str, ...]) -> list[list[tuple[int, int, str, str]]]:
+    """RETURNS (list[list[tuple]]): Start, end, text and label of what a pipeline finds."""
+    nlp = spacy.load(TRIALS / name / "training" / "model-best")
+    return [
+        [(ent.start_char, ent.end_char, ent.text, ent.label_) for ent in doc.ents]
+        for doc in nlp.pipe(texts)
+    ]
+
+
+def run_ner(corpus: str, split: Split, linker: Linker) -> dict[str, Any] | None:
+    """RETURNS (dict | None): End-to-end figures, None without a pipeline."""
+    name, label = NER[corpus]
+    if not (TRIALS / name / "training" / "model-best").is_dir():
+        return None
+    entities = find_entities(name, tuple(split.texts.values()))
+    texts = Texts(split)
+    gold: dict[str, list[GoldMention]] = {id: [] for id in split.texts}
+    for mention in split.mentions:
+        gold[mention.doc].append(mention)
+    pairs, scored = [], []
+    codes: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
+    for id, ents in zip(split.texts, entities, strict=True):
+        spans = [ent for ent in ents if label is None or ent[3] == label]
+        links = linker([Mention(texts.expand(id, text)) for _, _, text, _ in spans])
+        found = [
+            (start, end, one)
+            for (start, end, *_), link in zip(spans, links, strict=True)
+            for one in link.kb_id.split("|")
+            if one
+        ]
+        wanted = [(m.start, m.end, one) for m in gold[id] for one in m.ids]
+        pairs.append((wanted, found))
+        scored.append(ScoredDoc(split.texts[id], wanted, found))
+        for side, spans_and_ids in zip(codes, (wanted, found), strict=True):
+            side[id] = {one for *_, one in spans_and_ids}
+    result = end_to_end(pairs).as_dict()
+    if corpus == "cantemist":
+        result["official_norm"] = cantemist_norm(scored).prf()
+        valid = {concept.id for concept in TERMINOLOGIES["icd-o"]()}
+        result["official_coding_map"] = cantemist_coding(*codes, valid)
+    return result
+
+
+def run(corpus: str, split: str, encoder: Path | None) -> dict[str, Any]:
+    info = CORPORA[corpus]
+    kb = open_kb(info.terminology)
+    concepts = list(TERMINOLOGIES[info.terminology]())
+    alternatives, ids = alternative_ids(concepts), named_ids(concepts)
+    train, dev = (load_split(corpus, name, alternatives) for name in ("train", "dev"))
+    if split == "test":
+        train = Split({**train.texts, **dev.texts}, [*train.mentions, *dev.mentions])
+    test = load_split(corpus, split, alternatives)
+    result: dict[str, Any] = {"concepts": len(kb), "names": kb.meta["n_names"]}
+    for name in ("lexical", "meaning") if encoder else ("lexical",):
+        meanings = None
+        if name == "meaning":
+            started = time.process_time()
+            path = WORK / "vectors" / encoder.parent.name / info.terminology
+            path.parent.mkdir(parents=True, exist_ok=True)
+            names = NameEncoder(str(encoder))
+            meanings = (
+                DenseIndex.open(path, kb, names) if path.is_dir() else embed_names(kb, names, path)
+            )
+            print(corpus, "vectors", f"{time.process_time() - started:.0f} s", flush=True)
+        generator = CandidateGenerator(
+            kb, n_candidates=N_CANDIDATES, lang=info.lang, meanings=meanings
+        )
+        linker = Linker(
+            generator, Ranker.untrained(), lang=info.lang, types={}, n_shown=10, threshold=0.0
+        )
+        untrained = figures(link(linker, test), train, ids)
+        mentions = list(Texts(train).train(train.mentions, linker))
+        _, report = train_linker(linker, mentions, FitSettings())
+        trained = figures(link(linker, test), train, ids)
+        ner = run_ner(corpus, test, linker)
+        result[name] = {
+            "untrained": untrained,
+            "trained": trained,
+            "training": report,
+            **({"end_to_end": ner} if ner else {}),
+        }
+        for how in ("untrained", "trained"):
+            figure = result[name][how]
+            print(
+                f"{corpus} {split} {name} {how}: acc {figure['all']['acc']:.4f} (ranking alone "
+                f"{figure['without_nil']['acc']:.4f}, in terminology "
+                f"{figure['in_terminology']['acc']:.4f}) r64 {figure['all']['r64']:.4f}",
+                flush=True,
+            )
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["align", "dev", "test"])
+    parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=list(CORPORA))
+    parser.add_argument("--encoder", type=Path, help="encoder folder of bioclin align-encoder")
+    args = parser.parse_args()
+    if args.what == "align":
+        return align()
+    path = RESULTS / f"linking_accuracy_{args.what}.json"
+    old = json.loads(path.read_text("utf-8"))["corpora"] if path.exists() else {}
+    for corpus in args.corpora:
+        old[corpus] = run(corpus, args.what, args.encoder)
+        write_result(path.stem, {"corpora": {name: old[name] for name in CORPORA if name in old}})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Pretraining: curves of the encoder that ships, and a training that is killed and goes on.
+
+    bash scripts/build_encoder.sh && python -m benchmarks.pretraining.curves
+
+Copies settings, perplexities and rates of encoders/rebuild (or of the folder that is given) into
+benchmarks/results/pretraining.json, beside other trainings if their folders are named, and draws
+them in pretraining.svg. Then it trains a tiny encoder on the held-out text three times: once
+without a stop, once killed with SIGKILL in the middle, and once more to the end with --resume. The
+losses of the two must be equal.
+"""
+
+import argparse
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import RESULTS, ROOT, write_result
+from spacy_bioclin.pretraining.compact import build_compact_encoder
+from spacy_bioclin.pretraining.record import draw_perplexity
+
+WORK = ROOT / ".work" / "benchmarks" / "pretraining"
+STEPS, EVERY = 60, 10
+
+
+def make_small_corpus(cleaned: Path, folder: Path) -> Path:
+    """The held-out text of a cleaned corpus, a tenth of its lines held out again."""
+    folder.mkdir(parents=True)
+    for path in cleaned.glob("*.held-out.txt"):
+        documents = path.read_text("utf-8").split("\n\n")
+        cut = len(documents) // 10
+        lang = path.name.partition(".")[0]
+        (folder / f"{lang}.held-out.txt").write_text("\n\n".join(documents[:cut]) + "\n\n")
+        (folder / f"{lang}.train.txt").write_text("\n\n".join(documents[cut:]))
+    return folder
+
+
+def command(corpus: Path, start: Path, out: Path) -> list[str]:
+    options = {"--start-from": start, "--steps": STEPS, "--every": EVERY}
+    options |= {"--batch-pieces": 1024, "--length": 128, "-o": out}
+    flat = [str(part) for pair in options.items() for part in pair]
+    return [sys.executable, "-W", "ignore", "-m", "spacy_bioclin", "pretrain", str(corpus), *flat]
+
+
+def kill_and_resume(cleaned: Path) -> dict[str, Any]:
+    """RETURNS (dict): Where the training was killed, and the largest difference of the losses."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    corpus = make_small_corpus(cleaned, WORK / "corpus")
+    texts = (corpus / "es.train.txt").read_text("utf-8").splitlines()
+    build_compact_encoder(texts, WORK / "start", vocab_size=2000, layers=2, width=64, seed=0)
+    run = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    whole, parts = WORK / "whole", WORK / "parts"
+    subprocess.run(command(corpus, WORK / "start", whole), check=True, **run)
+    child = subprocess.Popen(command(corpus, WORK / "start", parts), **run)
+    while not (parts / f"checkpoint-{STEPS // 2}" / "trainer_state.json").exists():
+        if child.poll() is not None:
+            sys.exit("the training ended before it could be killed")
+        time.sleep(0.05)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    subprocess.run([*command(corpus, WORK / "start", parts), "--resume"], check=True, **run)
+    first, second = (
+        json.loads((folder / "pretraining.json").read_text()) for folder in (whole, parts)
+    )
+    pairs = zip(first["loss"], second["loss"], strict=True)
+    return {
+        "steps": STEPS,
+        "killed_after_checkpoint": STEPS // 2,
+        "losses_compared": len(first["loss"]),
+        "largest_difference": max(abs(a[1] - b[1]) for a, b in pairs),
+        "perplexities_equal": first["perplexity"] == second["perplexity"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("built", type=Path, nargs="?", default=ROOT / "encoders" / "rebuild")
+    parser.add_argument("--others", type=Path, nargs="*", default=[], help="other trainings")
+    arguments = parser.parse_args()
+    folders = [arguments.built / "pretraining", *arguments.others]
+    trainings = {
+        "shipped" if i == 0 else folder.name: json.loads((folder / "pretraining.json").read_text())
+        for i, folder in enumerate(folders)
+    }
+    (RESULTS / "pretraining.svg").write_text(draw_perplexity(trainings), encoding="utf-8")
+    resumed = kill_and_resume(arguments.built / "clean")
+    print(json.dumps(resumed))
+    print(write_result("pretraining", {"trainings": trainings, "kill_and_resume": resumed}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Pieces per word of vocabularies learnt from the cleaned text, beside the pretrained MiniLM's.
+
+    RAYON_NUM_THREADS=1 python -m benchmarks.pretraining.vocabulary
+
+Words are what stands between blanks. Every vocabulary is learnt with equal shares of Spanish and
+English words. Held-out text was not learnt from; much of the corpora's dev splits (never a test
+split) was, so they flatter ours. A vocabulary that is learnt is kept, with its seconds, in
+.work/benchmarks/vocabulary and not learnt again.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer
+
+from benchmarks.accuracy.ner import LANG, SPLITS, WORK, encoder_folder
+from benchmarks.accuracy.tokenizer import read
+from benchmarks.harness import data_dir, write_result
+from spacy_bioclin.pretraining.text.corpus import find_files, read_in_shares, read_sentences
+from spacy_bioclin.pretraining.vocabulary import KINDS, learn_vocabulary, pieces_per_word
+
+CORPUS = WORK.parents[1] / "encoders" / "rebuild" / "clean"
+SIZES = (16384, 8192, 32768, 24576)
+
+
+def read_texts(corpus: Path) -> dict[str, list[str]]:
+    """RETURNS (dict[str, list[str]]): Held-out sentences and documents of dev splits, by name."""
+    held_out = find_files(corpus, "held-out").items()
+    texts = {f"{lang}, held out": list(read_sentences(path)) for lang, path in held_out}
+    for task, lang in LANG.items():
+        documents = read(data_dir() / SPLITS[task]["dev"])
+        texts[f"{lang}, {task} dev"] = [document.text for document in documents]
+    return texts
+
+
+def learn(training: list[str], kind: str, size: int) -> dict[str, Any]:
+    """RETURNS (dict): Name, kind, number of pieces and seconds to learn; from disk if it was learnt
+    before."""
+    folder = WORK / "vocabulary" / f"{kind}-{size}"
+    done = folder / "learnt.json"
+    if not done.exists():
+        started = time.perf_counter()
+        tokenizer = learn_vocabulary(training, size=size, kind=kind)
+        seconds = round(time.perf_counter() - started, 1)
+        tokenizer.save_pretrained(folder)
+        row = {"name": folder.name, "kind": kind, "size": len(tokenizer), "seconds": seconds}
+        done.write_text(json.dumps(row), encoding="utf-8")
+    return json.loads(done.read_text(encoding="utf-8"))
+
+
+def measure(row: dict[str, Any], texts: dict[str, list[str]]) -> dict[str, Any]:
+    """RETURNS (dict): The row, its folder replaced by pieces per word and share of unknown pieces
+    for each text."""
+    tokenizer = AutoTokenizer.from_pretrained(row.pop("folder"))
+    counts = {name: pieces_per_word(tokenizer, text) for name, text in texts.items()}
+    per_word = {name: round(count.per_word, 4) for name, count in counts.items()}
+    unknown = {name: round(count.unknown, 6) for name, count in counts.items()}
+    return {**row, "size": len(tokenizer), "pieces_per_word": per_word, "unknown_share": unknown}
+
+
+def show(rows: list[dict[str, Any]], names: list[str]) -> None:
+    print("| vocabulary | pieces | s to learn | " + " | ".join(names) + " |")
+    print("|---|" + "--:|" * (len(names) + 2))
+    for row in rows:
+        cells = []
+        for name in names:
+            unknown = row["unknown_share"][name]
+            cells.append(
+                f"{row['pieces_per_word'][name]:.3f}" + f" ({unknown:.2%})" * (unknown > 0)
+            )
+        seconds = row.get("seconds", "")
+        print(f"| {row['name']} | {row['size']} | {seconds} | " + " | ".join(cells) + " |")
+    print("\nPieces per word; in brackets the share of unknown pieces where there are any.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--corpus", type=Path, default=CORPUS)
+    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    arguments = parser.parse_args()
+    files = find_files(arguments.corpus, "train")
+    training = list(read_in_shares(files, {}))
+    texts = read_texts(arguments.corpus)
+    for size in arguments.sizes:
+        for kind in arguments.kinds:
+            print(learn(training, kind, size), flush=True)
+    # Those of earlier calls too.
+    known = (WORK / "vocabulary").glob("*/learnt.json")
+    vocabularies: list[dict[str, Any]] = [
+        {**json.loads(path.read_text(encoding="utf-8")), "folder": path.parent} for path in known
+    ]
+    vocabularies.sort(key=lambda row: (KINDS.index(row["kind"]), row["size"]))
+    vocabularies.append({"name": "MiniLM", "folder": encoder_folder("minilm", "", Path())})
+    rows = [measure(row, texts) for row in vocabularies]
+    n_words = {
+        "learnt from, once": {
+            lang: sum(len(sentence.split()) for sentence in read_sentences(path))
+            for lang, path in files.items()
+        },
+        "measured on": {name: sum(len(t.split()) for t in text) for name, text in texts.items()},
+    }
+    threads = os.environ.get("RAYON_NUM_THREADS", "all")
+    result = {"threads": threads, "words": n_words, "vocabularies": rows}
+    print(write_result("vocabulary", result))
+    show(rows, list(texts))
+
+
+if __name__ == "__main__":
+    main()
