@@ -1,6 +1,6 @@
 """Scores and speeds of two source trees: what a refactoring must not change.
 
-    python benchmarks/before_after.py BEFORE [AFTER] [--rounds 3]
+    python -m benchmarks.before_after BEFORE [AFTER] [--rounds 3]
 
 A tree is a checkout with an environment in .venv. Each trains, evaluates and annotates in processes
 of its own Python, on one thread of the CPU; this script imports neither. It knows the trees by what
@@ -33,7 +33,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from machine import data_dir, describe_machine, write_result
+from benchmarks.harness import data_dir, describe_machine, write_result
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKER = Path(__file__).with_name("before_after_worker.py").resolve()

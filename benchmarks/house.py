@@ -1,6 +1,6 @@
 """Size, shape and start-up time of source trees, measured alike: a table before and after.
 
-    python benchmarks/house.py BEFORE AFTER -o benchmarks/results/house.json
+    python -m benchmarks.house BEFORE AFTER -o benchmarks/results/house.json
 
 A tree is a checkout with an environment in .venv. house_source.py says what is counted. Times are
 medians of processor and wall seconds over --runs fresh processes; the trees take turns. They
@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from house_source import PACKAGE, ROOTS, Result, measure_tree
-from machine import RESULTS, describe_machine
+from benchmarks.harness import RESULTS, describe_machine
+from benchmarks.house_source import PACKAGE, ROOTS, Result, measure_tree
 
 COMMANDS = {
     "python": ["python", "-c", "pass"],
