@@ -3,24 +3,27 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import torch
-from spacy.attrs import ENT_IOB
+from pydantic import Field, model_validator
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
-from spacy.tokens import Doc, Span
-from spacy.training import Example, validate_examples
+from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import minibatch
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer
+from thinc.api import Config, Model
 
 from ..errors import BioclinError
-from .distill.targets import mix_losses, read_lesson, tag_marginals
+from ..settings import Settings, read_settings
+from ..spans import get_spans
+from .distill.targets import mix_losses, read_targets, tag_marginals
+from .gold import make_gold_tags
 from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, token_loss
 from .model import TagScores
-from .tags import MISSING, TagSet, encode_spans, make_tag_sets
+from .pipe import ASSIGNS, SCORE_WEIGHTS, EntityPipe, Scorer
+from .tags import MISSING, TagSet, make_tag_sets
 
 DEFAULT_CONFIG = Config().from_str(
     """
@@ -47,23 +50,35 @@ grad_factor = 1.0
 @layers = "reduce_mean.v1"
 """
 )
-# `span.id_` of what the most probable tags leave out.
-DOUBTFUL = "doubtful"
 # How many Docs of the training corpus `initialize` looks at to infer widths.
 N_SAMPLE = 10
 
 
-def install_extensions() -> None:
-    """Register `span._.probability`: posterior probability of an entity of ours, else None."""
-    if not Span.has_extension("probability"):
-        Span.set_extension("probability", default=None)
+class NerSettings(Settings):
+    """Settings of the component, see `make_ner`."""
+
+    spans_key: str | None
+    nested: bool
+    scheme: Literal["BIO", "BILUO"]
+    doubtful_from: float | None
+    teacher_weight: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _check_overlap(self) -> "NerSettings":
+        if (self.nested or self.doubtful_from is not None) and self.spans_key is None:
+            setting = "nested = true" if self.nested else f"doubtful_from = {self.doubtful_from}"
+            raise ValueError(
+                f"{setting} needs a spans_key, since doc.ents cannot hold entities that overlap: "
+                'set spans_key (e.g. "ents")'
+            )
+        return self
 
 
 @Language.factory(
     "bioclin_ner",
-    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "span._.probability"],
+    assigns=ASSIGNS,
     default_config=DEFAULT_CONFIG.interpolate()["component"],
-    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+    default_score_weights=SCORE_WEIGHTS,
 )
 def make_ner(
     nlp: Language,
@@ -74,43 +89,37 @@ def make_ner(
     scheme: str,
     doubtful_from: float | None,
     teacher_weight: float,
-    scorer: Callable[..., dict[str, Any]] | None,
+    scorer: Scorer | None,
 ) -> "ClinicalNer":
     """Make the component.
 
     model (Model): `spacy-bioclin.CrfTagger.v1` or `spacy-bioclin.LinearTagger.v1`.
     spans_key (str | None): Where entities are learned from and written to: `doc.spans[spans_key]`,
         or `doc.ents` if None.
-    nested (bool): Tag each label on its own, so that entities of different labels may overlap.
+    nested (bool): Tag each label separately, so that entities of different labels may overlap.
         Needs a spans_key.
     scheme (str): "BIO" or "BILUO".
-    doubtful_from (float | None): Also write what the most probable tags leave out, but which is an
-        entity with this probability or more: for de-identification, which would rather hide too
-        much. Its probability is that of its surest token, its `span.id_` is "doubtful". Needs a
-        spans_key. null to leave it out.
-    teacher_weight (float): Of the teacher's tags beside gold tags, from 0 to 1, in training on a
-        corpus that `bioclin distill-ner` made. Elsewhere it changes nothing.
+    doubtful_from (float | None): Also write entities that are not in the most probable tags but
+        have this probability or more: for de-identification, which hides rather too much than too
+        little. Their probability is that of their most probable token, their `span.id_` is
+        "doubtful". Needs a spans_key. None to leave them out.
+    teacher_weight (float): Weight of the teacher's tags next to gold tags, from 0 to 1, when
+        training on a corpus that `bioclin distill-ner` made. Has no effect on other corpora.
     scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
     """
-    return ClinicalNer(
-        nlp.vocab,
-        model,
-        name=name,
-        spans_key=spans_key,
-        nested=nested,
-        scheme=scheme,
-        doubtful_from=doubtful_from,
-        teacher_weight=teacher_weight,
-        scorer=scorer,
-    )
+    values = {
+        "spans_key": spans_key,
+        "nested": nested,
+        "scheme": scheme,
+        "doubtful_from": doubtful_from,
+        "teacher_weight": teacher_weight,
+    }
+    settings = read_settings(NerSettings, values, where=f"[components.{name}]")
+    return ClinicalNer(nlp.vocab, model, name=name, settings=settings, scorer=scorer)
 
 
-class ClinicalNer(TrainablePipe):
-    """Tags tokens over any `tok2vec` and reads entities off the tags.
-
-    Writes `doc.ents` and `span._.probability`, or `doc.spans[spans_key]` with the probabilities in
-    `doc.spans[spans_key].attrs["scores"]` (spaCy's place for span groups).
-    """
+class ClinicalNer(EntityPipe):
+    """Tag tokens over any `tok2vec` and read entities from the tags. See `make_ner`."""
 
     def __init__(
         self,
@@ -118,64 +127,44 @@ class ClinicalNer(TrainablePipe):
         model: Model[list[Doc], TagScores],
         *,
         name: str,
-        spans_key: str | None,
-        nested: bool,
-        scheme: str,
-        doubtful_from: float | None,
-        teacher_weight: float,
-        scorer: Callable[..., dict[str, Any]] | None,
+        settings: NerSettings,
+        scorer: Scorer | None,
     ) -> None:
-        if (nested or doubtful_from is not None) and spans_key is None:
-            setting = "nested = true" if nested else f"doubtful_from = {doubtful_from}"
-            raise BioclinError(
-                f"[components.{name}] {setting} needs a spans_key, since doc.ents cannot hold "
-                'entities that overlap: set spans_key (e.g. "ents")'
-            )
-        make_tag_sets((), scheme=scheme, nested=nested)  # checks the scheme
-        if not 0 <= teacher_weight <= 1:
-            raise BioclinError(
-                f"[components.{name}] teacher_weight = {teacher_weight}: want a number from 0 to 1"
-            )
-        self.vocab = vocab
-        self.model = model
-        self.name = name
-        self.scorer = scorer
-        self.teacher_weight = teacher_weight
-        self.cfg: dict[str, Any] = {
-            "spans_key": spans_key,
-            "nested": nested,
-            "scheme": scheme,
-            "doubtful_from": doubtful_from,
-            "labels": [],
-        }
+        self.teacher_weight = settings.teacher_weight
         self._grammars: dict[torch.device, Grammar] = {}
-        install_extensions()
+        cfg = {**settings.model_dump(exclude={"teacher_weight"}), "labels": []}
+        super().__init__(vocab, model, name=name, cfg=cfg, scorer=scorer)
 
     @property
     def spans_key(self) -> str | None:
+        """Key of `doc.spans` where entities are, or None for `doc.ents`."""
         return self.cfg["spans_key"]
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): Entity types, sorted."""
+        """Entity types, sorted."""
         return tuple(self.cfg["labels"])
 
     @property
     def label_data(self) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): What `spacy init labels` stores."""
+        """What `spacy init labels` stores."""
         return self.labels
 
     @property
     def tag_sets(self) -> list[TagSet]:
+        """The tags of each layer of labels."""
         return make_tag_sets(self.labels, scheme=self.cfg["scheme"], nested=self.cfg["nested"])
 
     def add_label(self, label: str) -> int:
-        """Labels come from the training data; a trained head cannot grow."""
+        """Accept a label that the component has: a trained head cannot grow.
+
+        RAISES (BioclinError): The label is new.
+        """
         if label in self.labels:
             return 0
         raise BioclinError(
-            f"[components.{self.name}] cannot add a label to a head that exists: put the label "
-            "into the training data, or into [initialize.components.NAME.labels]"
+            f"[components.{self.name}] cannot add a label to an existing head: put the label into "
+            "the training data, or into [initialize.components.NAME.labels]"
         )
 
     def _grammar(self, device: torch.device) -> Grammar:
@@ -184,13 +173,12 @@ class ClinicalNer(TrainablePipe):
         return self._grammars[device]
 
     def predict(self, docs: Iterable[Doc]) -> list[list[Entity]]:
-        """RETURNS (list[list[Entity]]): Per Doc, by start."""
+        """Find the entities of each Doc, ordered by start."""
         docs = list(docs)
         return self._find(docs, self._score(docs))
 
     def _score(self, docs: list[Doc]) -> TagScores | None:
-        """RETURNS (TagScores | None): None if there is nothing to find. On a GPU they may still be
-        on their way."""
+        """Score tags, or return None if there is nothing to find. A GPU may still be computing."""
         if not any(len(doc) for doc in docs) or not self.labels:
             return None
         return self.model.predict(docs)
@@ -204,8 +192,11 @@ class ClinicalNer(TrainablePipe):
         return [_trim_blanks(doc, entities) for doc, entities in zip(docs, found, strict=True)]
 
     def get_marginals(self, docs: list[Doc], *, temperature: float) -> list[np.ndarray]:
-        """RETURNS (list[ndarray]): Per Doc, the posterior probability of each tag of each token,
-        float16, (n_tokens, n_layers, n_tags)."""
+        """Find the posterior probability of each tag of each token.
+
+        temperature (float): Divides the scores; above 1 the probabilities are more even.
+        RETURNS (list[ndarray]): Per Doc, float16, (n_tokens, n_layers, n_tags).
+        """
         scores = self._score(docs)
         if scores is None:
             shape = len(self.tag_sets), self.tag_sets[0].n_tags
@@ -213,8 +204,10 @@ class ClinicalNer(TrainablePipe):
         return tag_marginals(scores, self._grammar(torch.device("cpu")), temperature=temperature)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate a stream. A batch is decoded in a thread while the components before this one
-        work on the next batch, so that neither a GPU nor the encoder's cores wait for it.
+        """Annotate a stream.
+
+        A batch is decoded in a thread while the components before this one work on the next batch,
+        so that neither a GPU nor the encoder's cores wait for it.
 
         batch_size (int): Docs per batch; two batches are held at a time.
         YIELDS (Doc): In order.
@@ -244,81 +237,23 @@ class ClinicalNer(TrainablePipe):
             if waiting is not None:
                 yield from finish(*waiting)
 
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[Entity]]) -> None:
-        """Write entities to the Docs."""
-        write_entities(docs, scores, self.spans_key)
-
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """Learn from a batch. Examples that are not annotated for this layer teach nothing."""
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
-        examples = list(examples)
-        validate_examples(examples, "ClinicalNer.update")
-        if not any(len(eg.predicted) for eg in examples):
-            return losses
-        scores, backprop = self.model.begin_update([eg.predicted for eg in examples])
-        loss, d_scores = self.get_loss(examples, scores)
-        backprop(d_scores)
-        if sgd is not None:
-            self.finish_update(sgd)
-        losses[self.name] += loss
-        return losses
-
     def get_loss(self, examples: Iterable[Example], scores: TagScores) -> tuple[float, TagScores]:
-        """RETURNS (tuple): Loss per annotated token (nats), and its gradient."""
-        examples = list(examples)
-        tags = np.concatenate([self._gold_tags(eg) for eg in examples])
-        lesson = read_lesson(examples, self.spans_key or "ents", self.tag_sets, self.name)
-        if lesson is not None:
-            tags[lesson.silver] = MISSING
+        """Compute the loss per annotated token (nats) and its gradient."""
+        examples, tag_sets = list(examples), self.tag_sets
+        tags = np.concatenate([make_gold_tags(eg, tag_sets, self.spans_key) for eg in examples])
+        targets = read_targets(examples, self.spans_key or "ents", tag_sets, self.name)
+        if targets is not None:
+            tags[targets.silver] = MISSING
         tensor = torch.from_numpy(tags).to(scores.emissions.device)
         grammar = self._grammar(tensor.device)
         if self.model.get_ref("head").attrs["crf"]:
             gold = crf_loss(scores, tensor, grammar)
         else:
             gold = token_loss(scores, tensor)
-        if lesson is None:
+        if targets is None:
             return gold
         weight = self.teacher_weight
-        return mix_losses(gold, scores, tensor, lesson, grammar, teacher_weight=weight)
-
-    def _gold_tags(self, eg: Example) -> np.ndarray:
-        """RETURNS (ndarray): Tags of the predicted Doc's tokens, MISSING where the reference says
-        nothing or its boundary runs through a token, int64, (n_tokens, n_layers)."""
-        doc, tag_sets = eg.predicted, self.tag_sets
-        tags = np.full((len(doc), len(tag_sets)), MISSING, dtype=np.int64)
-        spans = self._reference_spans(eg.reference)
-        if spans is None:
-            return tags
-        inside, masked = [], []
-        for span in spans:
-            found = doc.char_span(span.start_char, span.end_char, label=span.label)
-            if found is not None:
-                inside.append((found.start, found.end, span.label_))
-            else:
-                masked.append((span.start_char, span.end_char))
-        for layer, tag_set in enumerate(tag_sets):
-            tags[:, layer] = encode_spans(inside, len(doc), tag_set)
-        if self.spans_key is None:
-            masked += _missing_ents(eg.reference)
-        for start, end in masked:
-            cover = doc.char_span(start, end, alignment_mode="expand")
-            if cover is not None:
-                tags[cover.start : cover.end] = MISSING
-        return tags
-
-    def _reference_spans(self, doc: Doc) -> list[Span] | None:
-        """RETURNS (list[Span] | None): Gold spans of this layer; None if it was not annotated."""
-        if self.spans_key is not None:
-            return list(doc.spans[self.spans_key]) if self.spans_key in doc.spans else None
-        return list(doc.ents) if doc.has_annotation("ENT_IOB") else None
+        return mix_losses(gold, scores, tensor, targets, grammar, teacher_weight=weight)
 
     def initialize(
         self,
@@ -327,17 +262,18 @@ class ClinicalNer(TrainablePipe):
         nlp: Language | None = None,
         labels: Iterable[str] | None = None,
     ) -> None:
-        """Collect labels and make the weights.
+        """Collect the labels and create the weights.
 
         labels (Iterable[str] | None): Entity types; None to collect them from the examples.
         """
         if labels is None:
-            labels = self._collect_labels(get_examples())
+            spans = (get_spans(eg.reference, self.spans_key) for eg in get_examples())
+            labels = (span.label_ for doc_spans in spans for span in doc_spans)
         self.cfg["labels"] = sorted(set(labels))
         where = "doc.ents" if self.spans_key is None else f'doc.spans["{self.spans_key}"]'
         if not self.labels:
             raise BioclinError(
-                f"[components.{self.name}] has no labels: no training example holds a span in "
+                f"[components.{self.name}] has no labels: no training example has a span in "
                 f"{where}. Convert the corpus with that layer (bioclin convert --layer), or set "
                 "spans_key to a layer that it has"
             )
@@ -348,36 +284,9 @@ class ClinicalNer(TrainablePipe):
         sample = [eg.predicted for eg in islice(get_examples(), N_SAMPLE) if len(eg.predicted)]
         self.model.initialize(X=sample or [Doc(self.vocab, words=["a"])])
 
-    def _collect_labels(self, examples: Iterable[Example]) -> Iterator[str]:
-        for eg in examples:
-            for span in self._reference_spans(eg.reference) or []:
-                yield span.label_
-
-
-def write_entities(docs: Iterable[Doc], found: list[list[Entity]], spans_key: str | None) -> None:
-    """Write entities to `doc.ents`, or to `doc.spans[spans_key]` if there is a key.
-
-    found (list[list[Entity]]): Per Doc.
-    """
-    install_extensions()  # lost when a worker process is started
-    for doc, entities in zip(docs, found, strict=True):
-        spans = [
-            Span(doc, e.start, e.end, label=e.label, span_id=DOUBTFUL if e.doubtful else 0)
-            for e in entities
-        ]
-        if spans_key is None:
-            doc.set_ents(spans, default="outside")
-            for span, entity in zip(spans, entities, strict=True):
-                span._.probability = entity.probability
-        else:
-            doc.spans[spans_key] = spans
-            doc.spans[spans_key].attrs["scores"] = np.array(
-                [entity.probability for entity in entities], dtype=np.float32
-            )
-
 
 def _trim_blanks(doc: Doc, entities: list[Entity]) -> list[Entity]:
-    """Take line breaks and blanks off the edges of entities; drop what is nothing else."""
+    """Remove line breaks and spaces from the edges of entities; drop entities of nothing else."""
     trimmed = []
     for entity in entities:
         start, end = entity.start, entity.end
@@ -388,10 +297,3 @@ def _trim_blanks(doc: Doc, entities: list[Entity]) -> list[Entity]:
         if start < end:
             trimmed.append(entity._replace(start=start, end=end))
     return trimmed
-
-
-def _missing_ents(doc: Doc) -> Iterator[tuple[int, int]]:
-    """YIELDS (tuple[int, int]): Character offsets of tokens whose entity tag is missing."""
-    missing = np.flatnonzero(doc.to_array(ENT_IOB) == 0)
-    for i in missing.tolist():
-        yield doc[i].idx, doc[i].idx + len(doc[i])

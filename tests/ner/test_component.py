@@ -11,6 +11,7 @@ from thinc.api import Adam
 from transformers import BertConfig, BertModel
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.ner.gold import make_gold_tags
 from spacy_bioclin.ner.tags import MISSING
 from tests.util import make_encoder
 
@@ -138,7 +139,7 @@ def test_what_is_not_annotated_is_masked(tiny_encoder):
 
     def tags(reference, predicted=None):
         eg = Example(predicted or Doc(nlp.vocab, words=words), reference)
-        return ner._gold_tags(eg)[:, 0].tolist()
+        return make_gold_tags(eg, ner.tag_sets, ner.spans_key)[:, 0].tolist()
 
     nothing = Doc(nlp.vocab, words=words)
     assert tags(nothing) == [MISSING] * 4

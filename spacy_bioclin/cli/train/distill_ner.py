@@ -1,4 +1,4 @@
-"""`bioclin distill-ner`: a small pipeline learns from a large one."""
+"""`bioclin distill-ner`: train a small pipeline to imitate a large one."""
 
 import sys
 from collections.abc import Iterator
@@ -29,21 +29,21 @@ def main(
         typer.Option(
             "--texts",
             help="Text for the teacher to annotate: .txt or .xz (one document a line) or .spacy; "
-            "can be given again",
+            "can be repeated",
         ),
     ] = None,
     temperature: Annotated[
         float, typer.Option("--temperature", help="Divides the scores of teacher and student")
     ] = 1.0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last evaluation of a stopped run")
+        bool, typer.Option("--resume", help="Continue an interrupted run from its last evaluation")
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the pipelines of OUTPUT")
     ] = False,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
 ) -> None:
-    """Train the pipeline of CONFIG on its training notes and on TEXTS, as TEACHER annotates them.
+    """Train the pipeline of CONFIG on its training notes and on TEXTS, which TEACHER annotates.
     Settings are overridden as in `bioclin train`: --paths.train corpus/train.spacy
     --components.ner.teacher_weight 0.7."""
     from spacy.cli._util import show_validation_error
@@ -67,7 +67,7 @@ def main(
     follow_teacher(settings, loaded, config)
     corpus = output / "corpus"
     write_corpus(loaded, Path(source) if source else None, texts or [], corpus, _watch)
-    del loaded  # its memory is the student's now
+    del loaded  # frees its memory for the student
     settings["corpora"]["train"]["path"] = str(corpus)
     with show_validation_error(config):
         nlp = init_nlp(settings, use_gpu=gpu_id)
@@ -80,7 +80,7 @@ def read_settings(config: Path, arguments: list[str]) -> "Config":
     """Load the student's config.
 
     arguments (list[str]): Overrides as on the command line of `spacy train`.
-    RAISES (BioclinError): Its training corpus cannot be put in place of another.
+    RAISES (BioclinError): Its training corpus cannot be replaced.
     """
     from spacy.cli._util import parse_config_overrides, show_validation_error
     from spacy.util import load_config
@@ -90,16 +90,16 @@ def read_settings(config: Path, arguments: list[str]) -> "Config":
         settings = load_config(config, overrides=overrides, interpolate=False)
         reader = settings.interpolate().get("corpora", {}).get("train", {})
     if reader.get("@readers") != READER or "path" not in reader:
-        raise BioclinError(f"{config}: [corpora.train] has to be a {READER} with a path")
+        raise BioclinError(f"{config}: [corpora.train] must be a {READER} with a path")
     return settings
 
 
 def follow_teacher(settings: "Config", teacher: "Teacher", config: Path) -> None:
-    """Give the student's heads the labels of the teacher's.
+    """Copy the labels of the teacher's heads to the student's config.
 
-    settings (Config): Of the student, changed in place.
-    config (Path): Where they are from, for errors.
-    RAISES (BioclinError): No head has a teacher, or one has other tags than its teacher.
+    settings (Config): The student's config, changed in place.
+    config (Path): Its file, for errors.
+    RAISES (BioclinError): No head has a teacher, or a head has other tags than its teacher.
     """
     matched = False
     for name, component in settings.interpolate()["components"].items():
@@ -113,41 +113,27 @@ def follow_teacher(settings: "Config", teacher: "Teacher", config: Path) -> None
             own = component.get(key, {"scheme": "BILUO", "nested": False}[key])
             if own != head.cfg[key]:
                 raise BioclinError(
-                    f"[components.{name}] has {key} = {own!r}, its teacher {head.cfg[key]!r}: set "
-                    "it as the teacher has it"
+                    f"[components.{name}] has {key} = {own!r}, its teacher {head.cfg[key]!r}: use "
+                    "the teacher's value"
                 )
         initialize = settings.setdefault("initialize", {}).setdefault("components", {})
         initialize.setdefault(name, {})["labels"] = list(head.labels)
     if not matched:
         raise BioclinError(
             f"{config}: no bioclin_ner writes a layer of the teacher ({', '.join(teacher.heads)}): "
-            "set spans_key as the teacher has it"
+            "set spans_key to one of these"
         )
 
 
 def _watch(name: str, n_docs: int, docs: "Iterator[Doc]") -> "Iterator[Doc]":
-    """YIELDS (Doc): The Docs, while a bar shows rate and time left."""
+    """Show a bar with rate and time left while Docs are annotated."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
-    columns = (
-        TextColumn("teacher reads {task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]} documents/s, left"),
-        TimeRemainingColumn(),
-    )
+    from ...parallel import show_progress
+
     console = Console(stderr=True, highlight=False)
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(name, total=n_docs, rate="?")
-        for doc in docs:
+    with show_progress(console, "documents") as show:
+        for number, doc in enumerate(docs, start=1):
             yield doc
-            speed = progress.tasks[bar].speed
-            progress.update(bar, advance=1, rate=f"{speed:,.1f}" if speed else "?")
+            show(number / n_docs, number)
     console.print(f"{n_docs:,} documents of {name} annotated", markup=False)

@@ -1,13 +1,13 @@
-"""Learning from a teacher: its posterior probability of every tag of every token beside, or in
-place of, the tags that people gave (Hinton et al. 2015; for sequences Wang et al. 2020,
-"Structure-level knowledge distillation for multilingual sequence labeling").
+"""Knowledge distillation: a student learns the teacher's posterior probability of every tag of
+every token, in addition to gold tags or without any (Hinton et al. 2015; for sequences Wang et al.
+2020, "Structure-level knowledge distillation for multilingual sequence labeling").
 
-A Doc carries what its teacher says of it in its user_data, so that training needs no teacher:
+The targets of a Doc are in its user_data, so that training needs no teacher:
 
     {"silver": bool, "temperature": float, "layers": {layer: {"tag_sets": …, "marginals": …}}}
 
-"silver" says that its spans are the teacher's own. A layer is a `spans_key`, or "ents". Marginals
-are float16, (n_tokens, n_layers, n_tags).
+"silver" means that the spans of the Doc are the teacher's. A layer is a `spans_key`, or "ents".
+Marginals are float16, (n_tokens, n_layers, n_tags).
 """
 
 from collections.abc import Callable, Iterable
@@ -22,22 +22,23 @@ from torch import Tensor
 
 from ...corpora.readers import TEACHER_KEY
 from ...errors import BioclinError
+from ...types import IntArray
 from .. import crf
 from ..inference import Grammar, make_batches
 from ..model import TagScores
 from ..tags import MISSING, TagSet
 
-# Keeps the logarithm of a probability that float64 cannot hold finite.
+# Added to a probability that may be zero, so that its logarithm is finite.
 TINY = 1e-30
 
 
-class Lesson(NamedTuple):
-    """What the teacher says about the tokens of a batch.
+class DistillationTargets(NamedTuple):
+    """The teacher's probabilities for the tokens of a batch.
 
-    marginals (Tensor): Probabilities of tags, float64; zeros for tokens that it says nothing of,
+    marginals (Tensor): Probabilities of tags, float64, zeros for tokens without a target,
         (n_tokens, n_layers, n_tags).
-    silver (NDArray): True for tokens whose spans are the teacher's own, bool, (n_tokens,).
-    temperature (float): By which the teacher's scores were divided.
+    silver (NDArray): Whether the gold spans of a token are the teacher's, bool, (n_tokens,).
+    temperature (float): Divisor of the teacher's scores.
     """
 
     marginals: Tensor
@@ -54,7 +55,7 @@ def tag_marginals(
     temperature (float): Divides the scores; above 1 the probabilities are more even.
     RETURNS (list[NDArray]): Per Doc, (n_tokens, n_layers, n_tags).
     """
-    tempered = _each(scores, lambda score: score.cpu() / temperature)
+    tempered = _map_scores(scores, lambda score: score.cpu() / temperature)
     found = np.zeros(scores.emissions.shape, dtype=np.float16)
     for batch in make_batches(tempered, grammar):
         fb = crf.forward_backward(batch.potentials, batch.packing)
@@ -63,57 +64,58 @@ def tag_marginals(
     return np.split(found, np.cumsum(scores.lengths)[:-1])
 
 
-def write_lesson(
+def pack_layer(
     marginals: NDArray[np.float16], tag_sets: list[TagSet]
 ) -> dict[str, list[Any] | NDArray[np.float16]]:
-    """RETURNS (dict): The entry of a layer under "layers"."""
+    """Make the entry of a layer under "layers" in a Doc's user_data."""
     return {
         "tag_sets": [[tags.scheme, list(tags.labels)] for tags in tag_sets],
         "marginals": marginals,
     }
 
 
-def read_lesson(
+def read_targets(
     examples: Iterable[Example], layer: str, tag_sets: list[TagSet], name: str
-) -> Lesson | None:
-    """Collect what the references' teacher says about the tokens of the predicted Docs. Of a token
-    that the reference does not have it says nothing.
+) -> DistillationTargets | None:
+    """Collect the targets for the tokens of the predicted Docs from the reference Docs.
+
+    A token that the reference does not have has no target.
 
     layer (str): A spans_key, or "ents".
-    tag_sets (list[TagSet]): Of the student.
-    name (str): Of the student's component, for errors.
-    RETURNS (Lesson | None): None if no Doc has been seen by a teacher of this layer.
-    RAISES (BioclinError): The teacher's tags are not the student's, or the temperature is not the
-        same for all Docs.
+    tag_sets (list[TagSet]): Tags of the student.
+    name (str): Name of the student's component, for errors.
+    RETURNS (DistillationTargets | None): None if no reference has targets for this layer.
+    RAISES (BioclinError): Teacher and student have different tags, or the Docs were annotated at
+        different temperatures.
     """
     marginals, silver, temperatures = [], [], set()
     for eg in examples:
         found = np.zeros((len(eg.predicted), len(tag_sets), tag_sets[0].n_tags), dtype=np.float64)
-        said = eg.reference.user_data.get(TEACHER_KEY, {"silver": False, "layers": {}})
-        if layer in said["layers"]:
-            entry = said["layers"][layer]
-            theirs = [TagSet(scheme, tuple(labels)) for scheme, labels in entry["tag_sets"]]
-            if theirs != tag_sets:
+        stored = eg.reference.user_data.get(TEACHER_KEY, {"silver": False, "layers": {}})
+        if layer in stored["layers"]:
+            entry = stored["layers"][layer]
+            teacher_tags = [TagSet(scheme, tuple(labels)) for scheme, labels in entry["tag_sets"]]
+            if teacher_tags != tag_sets:
                 raise BioclinError(
                     f"[components.{name}] has {_describe(tag_sets)}, but the teacher of this "
-                    f"corpus has {_describe(theirs)}: set scheme, nested and "
+                    f"corpus has {_describe(teacher_tags)}: set scheme, nested and "
                     f"[initialize.components.{name}.labels] as the teacher has them"
                 )
-            ours, rows = _same_tokens(eg)
-            known = entry["marginals"][rows].astype(np.float64)
-            found[ours] = known / known.sum(axis=-1, keepdims=True)  # float16 rounded them
-            temperatures.add(said["temperature"])
+            rows, reference_rows = _match_tokens(eg)
+            known = entry["marginals"][reference_rows].astype(np.float64)
+            found[rows] = known / known.sum(axis=-1, keepdims=True)  # float16 rounded them
+            temperatures.add(stored["temperature"])
         marginals.append(found)
-        silver.append(np.full(len(eg.predicted), said["silver"]))
+        silver.append(np.full(len(eg.predicted), stored["silver"]))
     if not temperatures:
         return None
     if len(temperatures) > 1:
         raise BioclinError(
             f"[components.{name}] learns from Docs of several temperatures, "
-            f"{sorted(temperatures)}: annotate all of them with the same"
+            f"{sorted(temperatures)}: annotate all of them at the same temperature"
         )
     tensor = torch.from_numpy(np.concatenate(marginals))
-    return Lesson(tensor, np.concatenate(silver), temperatures.pop())
+    return DistillationTargets(tensor, np.concatenate(silver), temperatures.pop())
 
 
 def _describe(tag_sets: list[TagSet]) -> str:
@@ -121,38 +123,38 @@ def _describe(tag_sets: list[TagSet]) -> str:
     return f"{len(tag_sets)} layers of {tag_sets[0].scheme} tags for {labels}"
 
 
-def _same_tokens(eg: Example) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """RETURNS (tuple): Tokens of the predicted Doc that the reference has too, and which they are
-    there."""
-    offsets = [doc.to_array([IDX, LENGTH]).reshape(-1, 2) for doc in (eg.predicted, eg.reference)]
-    ours, theirs = ([(int(i) << 32) + int(n) for i, n in table] for table in offsets)
-    if ours == theirs:
-        return np.arange(len(ours)), np.arange(len(ours))
-    _, mine, rows = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
-    return mine, rows
+def _match_tokens(eg: Example) -> tuple[IntArray, IntArray]:
+    """Find the tokens that both Docs have: their indices in the predicted Doc and the reference."""
+    tables = [doc.to_array([IDX, LENGTH]).reshape(-1, 2) for doc in (eg.predicted, eg.reference)]
+    one, other = ((table[:, 0] << np.uint64(32)) + table[:, 1] for table in tables)
+    _, *indices = np.intersect1d(one, other, assume_unique=True, return_indices=True)
+    return indices[0], indices[1]
 
 
 def mix_losses(
     gold: tuple[float, TagScores],
     scores: TagScores,
     tags: Tensor,
-    lesson: Lesson,
+    targets: DistillationTargets,
     grammar: Grammar,
     *,
     teacher_weight: float,
 ) -> tuple[float, TagScores]:
-    """A token with a gold tag learns `teacher_weight` from its teacher and the rest from the gold
-    tag; a token without one learns from its teacher alone.
+    """Mix the loss on gold tags with the loss on the teacher's probabilities.
 
-    gold (tuple): Loss per annotated token and its gradient, as `crf_loss` and `token_loss` give it.
+    A token that has both learns `teacher_weight` from the teacher and the rest from the gold tag.
+
+    gold (tuple): Loss per annotated token and its gradient, from `crf_loss` or `token_loss`.
     tags (Tensor): The gold tags, MISSING where there are none, (n_tokens, n_layers).
-    RETURNS (tuple): Loss per token and layer that teaches anything (nats), and its gradient.
+    RETURNS (tuple): Loss per token and layer that has a tag or a target (nats), and its gradient.
     """
     known = tags != MISSING
-    marginals = lesson.marginals.to(tags.device)
+    marginals = targets.marginals.to(tags.device)
     taught = marginals.sum(dim=-1) > 0
     weights = torch.where(known, teacher_weight, 1.0) * taught
-    soft, d_soft = teacher_loss(scores, marginals, weights, grammar, temperature=lesson.temperature)
+    soft, d_soft = teacher_loss(
+        scores, marginals, weights, grammar, temperature=targets.temperature
+    )
     norm = max(1, int((known | taught).sum()))
     share = (1 - teacher_weight) * int(known.sum()) / norm
     emissions, transitions, start, end = (
@@ -165,19 +167,19 @@ def mix_losses(
 def teacher_loss(
     scores: TagScores, marginals: Tensor, weights: Tensor, grammar: Grammar, *, temperature: float
 ) -> tuple[float, TagScores]:
-    """Kullback-Leibler divergence of the student's tag marginals from the teacher's, both at the
-    same temperature, times its square, which keeps the size of the gradient (Hinton et al. 2015,
-    section 2).
+    """Compute the Kullback-Leibler divergence of the student's tag marginals from the teacher's,
+    both at the same temperature, times the temperature's square, which keeps the size of the
+    gradient (Hinton et al. 2015, section 2).
 
-    marginals (Tensor): The teacher's, float64, (n_tokens, n_layers, n_tags).
-    weights (Tensor): Of each token's divergence; 0 leaves it out, (n_tokens, n_layers).
+    marginals (Tensor): Of the teacher, float64, (n_tokens, n_layers, n_tags).
+    weights (Tensor): Weight of each token's divergence; 0 leaves it out, (n_tokens, n_layers).
     RETURNS (tuple): Loss summed over tokens and layers (nats), and its gradient with respect to the
         scores.
     """
     d_emissions = torch.zeros_like(scores.emissions)
     shared = [torch.zeros_like(score, dtype=torch.float64) for score in scores[1:4]]
     total = 0.0
-    for batch in make_batches(_each(scores, lambda score: score / temperature), grammar):
+    for batch in make_batches(_map_scores(scores, lambda score: score / temperature), grammar):
         rows = batch.first + batch.packing.rows
         wanted, weight = marginals[rows].transpose(0, 1), weights[rows].transpose(0, 1)
         potentials = [potential.detach().requires_grad_() for potential in batch.potentials]
@@ -192,9 +194,9 @@ def teacher_loss(
             gradient += part
     transitions, start, end = (gradient.to(d_emissions.dtype) for gradient in shared)
     d_scores = TagScores(d_emissions, transitions, start, end, scores.lengths)
-    return total * temperature**2, _each(d_scores, lambda gradient: gradient * temperature)
+    return total * temperature**2, _map_scores(d_scores, lambda gradient: gradient * temperature)
 
 
-def _each(scores: TagScores, function: Callable[[Tensor], Tensor]) -> TagScores:
+def _map_scores(scores: TagScores, function: Callable[[Tensor], Tensor]) -> TagScores:
     emissions, transitions, start, end = (function(score.detach()) for score in scores[:4])
     return TagScores(emissions, transitions, start, end, scores.lengths)

@@ -1,12 +1,13 @@
-"""A trained pipeline annotates texts, and its own training notes, for a student to learn from."""
+"""A trained pipeline annotates texts, and training notes, for a student to learn from."""
 
 import hashlib
 import lzma
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+from spacy.attrs import IDX, LENGTH
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -15,20 +16,23 @@ from spacy.vocab import Vocab
 from ...corpora.docbin import SUFFIX, read_docs, write_docs
 from ...corpora.readers import TEACHER_KEY
 from ...errors import BioclinError
+from ...files import remove
+from ...spans import get_spans
 from ..component import ClinicalNer
-from .targets import write_lesson
+from .targets import pack_layer
 
-# Of one shard of Docs, before compression; msgpack ends at 2 GB.
+# Size of a shard of Docs before compression; the limit of msgpack is 2 GB.
 SHARD_BYTES = 500_000_000
-# Called with what is done, how many Docs it has, and the Docs.
+# Shows progress. Takes the name of a file, its number of Docs, and the Docs, which it yields.
 Watch = Callable[[str, int, Iterator[Doc]], Iterator[Doc]]
 
 
 class Teacher:
-    """A trained pipeline with one or more `bioclin_ner`.
+    """Annotate texts with a trained pipeline that has one or more `bioclin_ner`.
 
     nlp (Language): The pipeline, loaded from disk.
     temperature (float): Divides its scores; above 1 the probabilities are more even.
+    RAISES (BioclinError): The temperature is not above 0, or there is no `bioclin_ner`.
     """
 
     def __init__(self, nlp: Language, *, temperature: float) -> None:
@@ -46,18 +50,17 @@ class Teacher:
         self.nlp = nlp
         self.temperature = temperature
         last = max(components.index(head) for head in self.heads.values())
-        self._after = nlp.pipe_names[last + 1 :]  # one of them may free the encoder's vectors
+        self._after = nlp.pipe_names[last + 1 :]  # these may free the encoder's vectors
 
     def annotate_texts(self, texts: Iterable[str]) -> Iterator[Doc]:
-        """YIELDS (Doc): A Doc for each text, with the spans and probabilities of tags that the
-        teacher gives it."""
+        """Make a Doc of each text, with the teacher's spans and probabilities of tags."""
         for doc, _ in self._annotate((text, None) for text in texts):
             yield doc
 
     def annotate_gold(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        """YIELDS (Doc): Each gold Doc, with the teacher's probabilities of tags beside its spans.
+        """Add the teacher's probabilities of tags to gold Docs.
 
-        RAISES (BioclinError): The teacher has other tokens, or does not know a label.
+        RAISES (BioclinError): The teacher has different tokens, or does not know a label.
         """
         pairs = self._annotate((doc.text, doc) for doc in docs)
         for number, (doc, gold) in enumerate(pairs, start=1):
@@ -65,15 +68,15 @@ class Teacher:
             if not has_same_tokens(doc, gold):
                 raise BioclinError(
                     f"document {number} of the training notes has {len(gold)} tokens, by the "
-                    f"teacher's tokenizer {len(doc)}: convert the corpus anew (bioclin convert), "
+                    f"teacher's tokenizer {len(doc)}: convert the corpus again (bioclin convert), "
                     "with the --lang of the teacher"
                 )
             for layer, head in self.heads.items():
-                spans = gold.ents if layer == "ents" else gold.spans.get(layer, ())
+                spans = get_spans(gold, head.spans_key)
                 if unknown := sorted({span.label_ for span in spans} - set(head.labels)):
                     raise BioclinError(
                         f"the training notes have {', '.join(unknown)} in the layer {layer}, which "
-                        f"the teacher does not know ({', '.join(head.labels)}): take a teacher "
+                        f"the teacher does not know ({', '.join(head.labels)}): use a teacher "
                         "that was trained on the same labels"
                     )
             gold.user_data[TEACHER_KEY] = {**doc.user_data[TEACHER_KEY], "silver": False}
@@ -90,35 +93,33 @@ class Teacher:
                     for layer, head in self.heads.items()
                 }
                 for i, (doc, (_, gold)) in enumerate(zip(docs, batch, strict=True)):
-                    lessons = {
-                        layer: write_lesson(found[i], self.heads[layer].tag_sets)
+                    targets = {
+                        layer: pack_layer(found[i], self.heads[layer].tag_sets)
                         for layer, found in layers.items()
                     }
-                    said = {"silver": True, "temperature": self.temperature, "layers": lessons}
-                    doc.user_data = {TEACHER_KEY: said}  # without the encoder's vectors
+                    stored = {"silver": True, "temperature": self.temperature, "layers": targets}
+                    doc.user_data = {TEACHER_KEY: stored}  # without the encoder's vectors
                     yield doc, gold
 
     @property
     def shard_tokens(self) -> int:
-        """RETURNS (int): How many annotated tokens go into one shard on disk."""
+        """Number of annotated tokens in a shard on disk."""
         n_tags = sum(len(head.tag_sets) * head.tag_sets[0].n_tags for head in self.heads.values())
         return SHARD_BYTES // (100 + 2 * n_tags)
 
 
 def has_same_tokens(one: Doc, other: Doc) -> bool:
-    """RETURNS (bool): Both Docs cut their text at the same offsets."""
-    return len(one) == len(other) and all(
-        a.idx == b.idx and len(a) == len(b) for a, b in zip(one, other, strict=True)
-    )
+    """Check whether both Docs have tokens at the same offsets."""
+    return np.array_equal(one.to_array([IDX, LENGTH]), other.to_array([IDX, LENGTH]))
 
 
 def read_texts(path: Path) -> Iterator[str]:
     """Read documents to annotate.
 
     path (Path): .txt or .xz with one document a line, in UTF-8; or Docs (.spacy), whose annotation
-        is not looked at.
-    YIELDS (str): The text of each document; empty lines are none.
-    RAISES (BioclinError): The file cannot be read, or is of another kind.
+        is ignored.
+    YIELDS (str): The text of each document; empty lines are left out.
+    RAISES (BioclinError): The file cannot be read, or has another suffix.
     """
     if path.suffix == SUFFIX:
         yield from (doc.text for doc in read_docs(path, Vocab()))
@@ -146,14 +147,15 @@ def _open_text(path: Path) -> IO[str]:
 def write_corpus(
     teacher: Teacher, gold: Path | None, texts: Iterable[Path], folder: Path, watch: Watch
 ) -> None:
-    """Fill a folder with what a student learns from: gold-….spacy, and silver-….spacy for each file
-    of texts. A name holds the hash of the teacher and of what it was given; a file that is there
-    already is kept, all else in the folder is deleted.
+    """Write the training corpus of a student: gold-….spacy, and silver-….spacy per file of texts.
+
+    File names contain the hash of the teacher and of the file it annotated. Existing files of these
+    names are kept; everything else in the folder is deleted.
 
     gold (Path | None): Training notes (.spacy); None to learn from the teacher alone.
     texts (Iterable[Path]): See `read_texts`.
-    folder (Path): The folder, ours alone.
-    watch (Watch): Shows how far a file has come.
+    folder (Path): Must contain nothing else.
+    watch (Watch): Shows progress.
     """
     key = f"{hash_files(teacher.nlp.path)} {teacher.temperature}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -173,11 +175,11 @@ def write_corpus(
         write_docs(watch(path.name, n_docs, docs), out, shard_tokens=teacher.shard_tokens)
     for path in folder.iterdir():
         if path not in wanted:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            remove(path)
 
 
 def hash_files(path: Path) -> str:
-    """RETURNS (str): SHA-256 of a file, or of all files of a folder and their names."""
+    """Compute the SHA-256 of a file, or of all files of a folder and their names."""
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     digest = hashlib.sha256()
     for file in files:
@@ -190,7 +192,10 @@ def hash_files(path: Path) -> str:
 
 
 def check_student(nlp: Language, folder: Path) -> None:
-    """RAISES (BioclinError): The student's tokenizer cuts a text of the corpus otherwise."""
+    """Check that the student's tokenizer gives the tokens of the corpus.
+
+    RAISES (BioclinError): It gives other tokens for a document.
+    """
     for number, doc in enumerate(read_docs(folder, nlp.vocab), start=1):
         student = nlp.make_doc(doc.text)
         if not has_same_tokens(student, doc):

@@ -1,9 +1,9 @@
-"""From the scores of pieces to entities, by the `transformers` library's own rules."""
+"""From the scores of pieces to entities, by the rules of the `transformers` library."""
 
 import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from transformers.pipelines.token_classification import (
 from ..inference import Entity
 
 OUTSIDE = "O"
-AGGREGATIONS = ("simple", "first", "average", "max")
+Aggregation = Literal["simple", "first", "average", "max"]
+AGGREGATIONS = get_args(Aggregation)
 
 
 class CharEntity(NamedTuple):
@@ -32,17 +33,17 @@ class CharEntity(NamedTuple):
 
 
 class Aggregator(TokenClassificationPipeline):
-    """What `transformers` does after the forward pass, without the model that its pipeline holds.
+    """Aggregate pieces as the pipeline of `transformers` does, without its model.
 
     tokenizer (PreTrainedTokenizerFast): The checkpoint's.
-    labels (list[str]): Of each column of the scores: "O", "B-X", "I-X".
+    labels (list[str]): Label of each column of the scores: "O", "B-X", "I-X".
     aggregation (str): One of `AGGREGATIONS`.
     """
 
     def __init__(
         self, tokenizer: PreTrainedTokenizerFast, labels: list[str], aggregation: str
     ) -> None:
-        # Not super().__init__(): it wants the model. The methods used here read these three.
+        # Not super().__init__(), which needs the model. The methods used here read these three.
         self.tokenizer = tokenizer
         self.model = SimpleNamespace(config=SimpleNamespace(id2label=dict(enumerate(labels))))
         self.framework = "pt"
@@ -50,10 +51,11 @@ class Aggregator(TokenClassificationPipeline):
         self._outside = labels.index(OUTSIDE)
 
     def find(self, text: str, encoding: Encoding, scores: NDArray[np.float32]) -> list[CharEntity]:
-        """
+        """Find the entities of a text.
+
         encoding (Encoding): The text's pieces, without special ones around it.
         scores (NDArray): Probabilities, (n_pieces, n_labels).
-        RETURNS (list[CharEntity]): By start.
+        RETURNS (list[CharEntity]): Ordered by start.
         """
         ids, offsets, special = encoding.ids, encoding.offsets, encoding.special_tokens_mask
 
@@ -62,7 +64,7 @@ class Aggregator(TokenClassificationPipeline):
             return self.gather_pre_entities(text, *fields, self.strategy)
 
         with warnings.catch_warnings():
-            # Byte-level vocabularies do not mark words; transformers says so at every piece.
+            # Byte-level vocabularies do not mark words; transformers warns of that at every piece.
             warnings.filterwarnings("ignore", message="Tokenizer does not support real words")
             outside = scores.argmax(axis=1) == self._outside
             found = [
@@ -76,12 +78,13 @@ class Aggregator(TokenClassificationPipeline):
 def find_stretches(
     outside: NDArray[np.bool_], gather: Callable[[int], list[dict[str, Any]]]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Find the words that may be part of an entity. In a word whose pieces all say "O", every
-    aggregation gives "O", and such a word separates entities: what stands between two of them can
-    be aggregated alone. Most of a text is outside and costs nothing.
+    """Find the words that may be part of an entity, so that the rest of the text costs nothing.
 
-    outside (NDArray): Pieces whose most probable label is "O", (n_pieces,).
-    gather (Callable): What transformers knows about a piece; [] for a special one.
+    If all pieces of a word are most probably "O", every aggregation gives "O" for it. Such words
+    separate entities, so the pieces between two of them can be aggregated alone.
+
+    outside (NDArray): Whether a piece's most probable label is "O", (n_pieces,).
+    gather (Callable): Describes a piece as transformers does; [] for a special piece.
     YIELDS (list[dict]): The pieces of neighbouring words.
     """
 
@@ -106,8 +109,8 @@ def find_stretches(
 
 
 def trim_entities(text: str, found: list[dict[str, Any]]) -> list[CharEntity]:
-    """Take what `transformers` found without "O", and without the blanks that some vocabularies
-    count to a word; entities that are nothing but blanks are dropped.
+    """Drop "O", and the spaces at the edges of entities, which some vocabularies count to a word.
+    Entities of nothing but spaces are dropped.
 
     found (list[dict]): With `entity_group`, `score`, `start` and `end`.
     """
@@ -124,12 +127,12 @@ def trim_entities(text: str, found: list[dict[str, Any]]) -> list[CharEntity]:
 
 
 def cover_tokens(doc: Doc, found: list[CharEntity], *, overlap: bool) -> list[Entity]:
-    """Widen entities to whole tokens. Those of one label that then overlap become one, with the
-    higher score.
+    """Widen entities to whole tokens. If entities of one label then overlap, they are merged, with
+    the higher score.
 
-    overlap (bool): Whether entities of different labels may overlap; else the longest is kept, of
-        equals the first.
-    RETURNS (list[Entity]): By start.
+    overlap (bool): Whether entities of different labels may overlap; otherwise the longest is kept,
+        or the first of equally long ones.
+    RETURNS (list[Entity]): Ordered by start.
     """
     merged: list[Entity] = []
     last: dict[str, int] = {}  # label -> index of its last entity

@@ -1,4 +1,4 @@
-"""Open a token-classification checkpoint of the `transformers` library; make a pipeline of it."""
+"""Open a token-classification checkpoint of the `transformers` library and make it a pipeline."""
 
 import re
 from pathlib import Path
@@ -14,9 +14,9 @@ from ...errors import BioclinError
 from .aggregation import OUTSIDE
 from .component import PieceHead
 
-# Prefixes of schemes that mark more than where an entity begins; they hold "B-", too.
+# Prefixes of schemes other than BIO.
 SCHEMES = {"BILOU": "BILU", "BIOES": "BIES", "BMES": "BMES"}
-# What the prefixes are called in the scheme that `transformers` aggregates.
+# Each prefix in BIO, the scheme that `transformers` aggregates.
 AS_BIO = {"B": "B", "I": "I", "L": "I", "E": "I", "M": "I", "U": "B", "S": "B"}
 NAMELESS = re.compile(r"LABEL_\d+")
 
@@ -25,9 +25,10 @@ class Checkpoint(NamedTuple):
     """A token-classification checkpoint.
 
     folder (Path): Where it is.
-    model (Any): Of `AutoModelForTokenClassification`, in fp32.
-    labels (list[str]): Of each output: "O", "B-X", "I-X".
-    scheme (str): What they were called in: "BIO", a name of `SCHEMES`, or "IO" (no prefixes).
+    model (Any): From `AutoModelForTokenClassification`, in fp32.
+    labels (list[str]): Label of each output: "O", "B-X", "I-X".
+    scheme (str): Scheme of the checkpoint's own labels: "BIO", a key of `SCHEMES`, or "IO" (no
+        prefixes).
     """
 
     folder: Path
@@ -40,8 +41,8 @@ def open_checkpoint(folder: Path, names: list[str] | None = None) -> Checkpoint:
     """Read a checkpoint's weights and labels.
 
     names (list[str] | None): Its labels in the order of their ids, instead of those in config.json.
-    RAISES (BioclinError): No checkpoint there, weights that are missing or of other layers, or
-        labels that say nothing.
+    RAISES (BioclinError): There is no checkpoint, weights are missing or of other layers, or the
+        labels have no meaning.
     """
     if not (folder / "config.json").is_file():
         raise BioclinError(
@@ -82,7 +83,7 @@ def open_checkpoint(folder: Path, names: list[str] | None = None) -> Checkpoint:
 
 
 def _stated_labels(folder: Path, id2label: dict[int, str]) -> list[str]:
-    """RETURNS (list[str]): Labels of config.json, by id."""
+    """Read the labels in config.json, in the order of their ids."""
     if sorted(id2label) != list(range(len(id2label))):
         raise BioclinError(
             f"{folder}: id2label in config.json has the ids {sorted(id2label)}, want 0 to "
@@ -99,17 +100,17 @@ def _stated_labels(folder: Path, id2label: dict[int, str]) -> list[str]:
 
 
 def normalize_labels(names: list[str]) -> tuple[list[str], str]:
-    """Say labels of any scheme in the one that `transformers` aggregates.
+    """Translate labels of any scheme to BIO, which `transformers` aggregates.
 
     names (list[str]): "O" and labels with or without prefix.
-    RETURNS (tuple): "O", "B-X" and "I-X", and the scheme that they were in (see `Checkpoint`).
+    RETURNS (tuple): "O", "B-X" and "I-X", and the scheme of the names (see `Checkpoint`).
     RAISES (BioclinError): No label is "O".
     """
     if OUTSIDE not in names:
         raise BioclinError(
             f"The labels {', '.join(names[:5])}{', …' if len(names) > 5 else ''} have no 'O' for "
             "text outside of entities: give --labels FILE, one label a line in the order of the "
-            "ids, with O in its place"
+            "ids, including O"
         )
     prefixed = {name for name in names if re.match(r"[BILUESM]-.", name)}
     prefixes = {name[0] for name in prefixed}
@@ -132,12 +133,13 @@ def normalize_labels(names: list[str]) -> tuple[list[str], str]:
 def make_pipeline(
     checkpoint: Checkpoint, *, lang: str, aggregation: str, spans_key: str | None, precision: str
 ) -> Language:
-    """Make a spaCy pipeline that finds what the checkpoint finds. It takes the model's head: the
-    checkpoint cannot be used afterwards.
+    """Make a spaCy pipeline that finds what the checkpoint finds.
+
+    The pipeline uses the model's head, so the checkpoint cannot be used afterwards.
 
     aggregation, spans_key: See `make_hf_ner`.
     precision (str): See `choose_precision`; scores equal those of `transformers` in "fp32".
-    RAISES (BioclinError): Encoder.v1 cannot use the encoder, or an unknown setting.
+    RAISES (BioclinError): Encoder.v1 cannot use the encoder, or a setting is unknown.
     """
     nlp = spacy.blank(
         lang, config={"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}

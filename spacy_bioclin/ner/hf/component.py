@@ -1,5 +1,5 @@
-"""`bioclin_hf_ner`: the entities of a token-classification checkpoint of the `transformers`
-library, as its own pipeline finds them. `bioclin import-hf` makes such components."""
+"""`bioclin_hf_ner`: the entities that the `transformers` library finds with a token-classification
+checkpoint. `bioclin import-hf` makes such components."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -23,10 +22,11 @@ from transformers.modeling_utils import no_init_weights
 
 from ...encoders.loading import unpack_tokenizer
 from ...errors import BioclinError
+from ...settings import Settings, read_settings
 from ...torch_bridge.shim import TorchShim
-from ..component import install_extensions, write_entities
 from ..inference import Entity
-from .aggregation import AGGREGATIONS, OUTSIDE, Aggregator, CharEntity, cover_tokens
+from ..pipe import ASSIGNS, SCORE_WEIGHTS, EntityPipe, Scorer
+from .aggregation import OUTSIDE, Aggregation, Aggregator, CharEntity, cover_tokens
 
 DEFAULT_CONFIG = Config().from_str(
     """
@@ -47,17 +47,18 @@ PieceScores = NDArray[np.float32]
 
 
 class _GivenVectors(nn.Module):
-    """Stands where a checkpoint has its encoder, and says what it is given."""
+    """Take the place of a checkpoint's encoder, and return the vectors it is given."""
 
     def forward(self, *_: Any, inputs_embeds: Tensor, **__: Any) -> BaseModelOutput:
         return BaseModelOutput(last_hidden_state=inputs_embeds)
 
 
 class PieceHead(nn.Module):
-    """The layers that `transformers` puts after an encoder to classify its pieces, whatever they
-    are: the library's own module with its encoder taken out.
+    """Hold the layers that `transformers` puts after an encoder to classify its pieces.
 
-    model (Any): Of `AutoModelForTokenClassification`. Its encoder is replaced in place.
+    These are the library's own module without its encoder.
+
+    model (Any): From `AutoModelForTokenClassification`. Its encoder is removed in place.
     """
 
     def __init__(self, model: Any) -> None:
@@ -66,13 +67,18 @@ class PieceHead(nn.Module):
         self.model = model
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """vectors (Tensor): (n_pieces, width). RETURNS (Tensor): Logits, (n_pieces, n_labels)."""
+        """Classify pieces.
+
+        vectors (Tensor): (n_pieces, width).
+        RETURNS (Tensor): Logits, (n_pieces, n_labels).
+        """
         return self.model(inputs_embeds=vectors[None], return_dict=True).logits[0]
 
 
 def build_piece_tagger(upstream: str) -> Model[list[Doc], list[PieceScores]]:
-    """The head of a Hugging Face checkpoint over the encoder's pieces. It holds its tokenizer, too,
-    since how it puts pieces together depends on more than their vectors.
+    """Build the head of a Hugging Face checkpoint over the encoder's pieces.
+
+    It is stored with its tokenizer, since aggregation depends on more than the pieces' vectors.
 
     upstream (str): Name of the `transformer` component; "*" for any.
     """
@@ -88,7 +94,7 @@ def build_piece_tagger(upstream: str) -> Model[list[Doc], list[PieceScores]]:
 
 def _build_head(cfg: dict[str, Any]) -> PieceHead:
     config = AutoConfig.for_model(**cfg["config"])
-    # The encoder is taken out again: it shall cost no memory.
+    # On "meta" the encoder, which is removed, takes no memory.
     with no_init_weights(), torch.device("meta"):
         return PieceHead(MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING[type(config)]._from_config(config))
 
@@ -96,8 +102,8 @@ def _build_head(cfg: dict[str, Any]) -> PieceHead:
 def _forward(
     model: Model, X: list[TransformerData], is_train: bool
 ) -> tuple[list[PieceScores], Callable[[Any], Any]]:
-    """RETURNS (tuple): Per Doc the probability of each label for each piece, (n_pieces, n_labels),
-    and a callback that says that this head does not learn."""
+    """Compute for each Doc the probability of each label for each piece, (n_pieces, n_labels). The
+    callback raises an error: this head does not learn."""
     shim: TorchShim = model.shims[0]
     vectors = [
         data.model_output.last_hidden_state[0]
@@ -116,11 +122,18 @@ def _refuse(_: Any) -> None:
     raise BioclinError("spacy-bioclin.PieceTagger.v1 does not learn: see docs/import_hf.md")
 
 
+class HuggingFaceNerSettings(Settings):
+    """Settings of the component, see `make_hf_ner`."""
+
+    spans_key: str | None
+    aggregation: Aggregation
+
+
 @Language.factory(
     "bioclin_hf_ner",
-    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "span._.probability"],
+    assigns=ASSIGNS,
     default_config=DEFAULT_CONFIG.interpolate()["component"],
-    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+    default_score_weights=SCORE_WEIGHTS,
 )
 def make_hf_ner(
     nlp: Language,
@@ -128,7 +141,7 @@ def make_hf_ner(
     model: Model[list[Doc], list[PieceScores]],
     spans_key: str | None,
     aggregation: str,
-    scorer: Callable[..., dict[str, Any]] | None,
+    scorer: Scorer | None,
 ) -> "HuggingFaceNer":
     """Make the component. Its weights come with the pipeline.
 
@@ -139,21 +152,15 @@ def make_hf_ner(
         `transformers` library.
     scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
     """
-    return HuggingFaceNer(
-        nlp.vocab,
-        model,
-        name=name,
-        spans_key=spans_key,
-        aggregation=aggregation,
-        scorer=scorer,
-    )
+    values = {"spans_key": spans_key, "aggregation": aggregation}
+    settings = read_settings(HuggingFaceNerSettings, values, where=f"[components.{name}]")
+    return HuggingFaceNer(nlp.vocab, model, name=name, settings=settings, scorer=scorer)
 
 
-class HuggingFaceNer(TrainablePipe):
-    """Classifies the encoder's pieces and aggregates them as `transformers` does.
+class HuggingFaceNer(EntityPipe):
+    """Classify the encoder's pieces and aggregate them as `transformers` does.
 
-    Writes `doc.ents` and `span._.probability`, or `doc.spans[spans_key]` with the probabilities in
-    `doc.spans[spans_key].attrs["scores"]`. Entities that end inside a token are widened to it.
+    Entities that end inside a token are widened to it. See `make_hf_ner`.
     """
 
     def __init__(
@@ -162,34 +169,27 @@ class HuggingFaceNer(TrainablePipe):
         model: Model[list[Doc], list[PieceScores]],
         *,
         name: str,
-        spans_key: str | None,
-        aggregation: str,
-        scorer: Callable[..., dict[str, Any]] | None,
+        settings: HuggingFaceNerSettings,
+        scorer: Scorer | None,
     ) -> None:
-        if aggregation not in AGGREGATIONS:
-            raise BioclinError(
-                f"[components.{name}] aggregation = {aggregation!r}: want one of "
-                f"{', '.join(AGGREGATIONS)}"
-            )
-        self.vocab = vocab
-        self.model = model
-        self.name = name
-        self.spans_key = spans_key
-        self.aggregation = aggregation
-        self.scorer = scorer
-        self.cfg: dict[str, Any] = {}
+        super().__init__(vocab, model, name=name, cfg={}, scorer=scorer)
+        self.settings = settings
         self._aggregator: Aggregator | None = None
-        install_extensions()
+
+    @property
+    def spans_key(self) -> str | None:
+        """Key of `doc.spans` where entities are, or None for `doc.ents`."""
+        return self.settings.spans_key
 
     @property
     def _shim(self) -> TorchShim:
         return self.model.get_ref("head").shims[0]
 
     def set_head(self, head: PieceHead, tokenizer: dict[str, str], labels: list[str]) -> None:
-        """Take over a checkpoint's head.
+        """Use a checkpoint's head.
 
         tokenizer (dict): See `pack_tokenizer`.
-        labels (list[str]): Of each of its outputs: "O", "B-X", "I-X".
+        labels (list[str]): Label of each output: "O", "B-X", "I-X".
         """
         config = head.model.config.to_dict()
         self._shim.set_module(head, {"config": config, "tokenizer": tokenizer, "labels": labels})
@@ -197,13 +197,13 @@ class HuggingFaceNer(TrainablePipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): Entity types, sorted."""
+        """Entity types, sorted."""
         names = (self._shim.cfg or {}).get("labels", ())
         return tuple(sorted({name[2:] for name in names if name != OUTSIDE}))
 
     @property
     def aggregator(self) -> Aggregator:
-        """RAISES (BioclinError): The component has no weights."""
+        """What puts pieces together. RAISES (BioclinError): The component has no weights."""
         if self._aggregator is None:
             cfg = self._shim.cfg
             if not cfg:
@@ -212,11 +212,11 @@ class HuggingFaceNer(TrainablePipe):
                     "`bioclin import-hf` made from a checkpoint"
                 )
             tokenizer = unpack_tokenizer(cfg["tokenizer"])
-            self._aggregator = Aggregator(tokenizer, cfg["labels"], self.aggregation)
+            self._aggregator = Aggregator(tokenizer, cfg["labels"], self.settings.aggregation)
         return self._aggregator
 
     def predict(self, docs: Iterable[Doc]) -> list[list[Entity]]:
-        """RETURNS (list[list[Entity]]): Per Doc, by start."""
+        """Find the entities of each Doc, ordered by start."""
         docs = list(docs)
         return [
             cover_tokens(doc, entities, overlap=self.spans_key is not None)
@@ -224,8 +224,7 @@ class HuggingFaceNer(TrainablePipe):
         ]
 
     def find(self, docs: list[Doc]) -> list[list[CharEntity]]:
-        """RETURNS (list[list[CharEntity]]): Per Doc what `transformers` finds, which need not end
-        with tokens."""
+        """Find what `transformers` finds in each Doc; offsets may be inside tokens."""
         aggregator = self.aggregator
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
@@ -241,15 +240,11 @@ class HuggingFaceNer(TrainablePipe):
             if len(encoding) != len(scores):
                 raise BioclinError(
                     f"[components.{self.name}] was trained with another encoder: its tokenizer "
-                    f"makes {len(encoding)} pieces where the encoder has {len(scores)}; put it "
-                    "behind the encoder that it was imported with"
+                    f"makes {len(encoding)} pieces where the encoder has {len(scores)}; use it "
+                    "with the encoder that it was imported with"
                 )
             found.append(aggregator.find(doc.text, encoding, scores))
         return found
-
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[Entity]]) -> None:
-        """Write entities to the Docs."""
-        write_entities(docs, scores, self.spans_key)
 
     def initialize(
         self,
@@ -261,7 +256,10 @@ class HuggingFaceNer(TrainablePipe):
         _ = self.aggregator
 
     def update(self, examples: Iterable[Example], **_: Any) -> dict[str, float]:
-        """RAISES (BioclinError): Always; it would unlearn how to label pieces inside a word."""
+        """Refuse to learn: the head would unlearn how to label pieces inside a word.
+
+        RAISES (BioclinError): Always.
+        """
         raise BioclinError(
             f"[components.{self.name}] bioclin_hf_ner does not learn: put {self.name!r} into "
             "[training] frozen_components, or train bioclin_ner on the checkpoint's encoder (see "

@@ -9,28 +9,27 @@ from spacy.tokens import Doc
 from transformers import AutoTokenizer, TokenClassificationPipeline
 
 from ...encoders.loading import max_window, quiet
+from ...spans import get_probabilities, get_spans
 from .aggregation import CharEntity, cover_tokens, trim_entities
 from .checkpoint import Checkpoint
 
-# By how much scores may differ: two orders of summing in fp32 do by about 1e-6.
+# Largest difference of scores; two orders of summation in fp32 differ by about 1e-6.
 TOLERANCE = 1e-4
-
-Found = dict[tuple[int, int, str], float]  # first and last token + 1, label → score
 
 
 class Parity(NamedTuple):
     """Counts of a comparison.
 
-    texts (int): That the encoder reads at once. There the two have to agree.
-    entities (int): That `transformers` finds in them.
-    widened (int): Of these, with an edge inside a token: ours end at the token's.
-    joined (int): Of these, left after widening as a part of another one.
-    different (int): That only one of the two finds, or with another score.
+    texts (int): Texts that fit one window, in which the two pipelines must agree.
+    entities (int): Entities that `transformers` finds in them.
+    widened (int): How many of these have an edge inside a token and were widened to it.
+    joined (int): How many of these became part of another one when they were widened.
+    different (int): Entities that only one pipeline finds, or that have different scores.
     worst (float): Largest difference of two scores.
-    long_texts (int): Longer than that.
-    long_entities (int): That `transformers` finds in them, reading in chunks that overlap by half.
-    long_ours (int): That ours finds there.
-    long_same (int): That both find there.
+    long_texts (int): Texts that do not fit one window.
+    long_entities (int): Entities that `transformers` finds in them; windows overlap by half.
+    long_ours (int): Entities that the imported pipeline finds in them.
+    long_same (int): Entities that both find in them.
     """
 
     texts: int = 0
@@ -48,10 +47,10 @@ class Parity(NamedTuple):
 def compare_with_transformers(
     nlp: Language, checkpoint: Checkpoint, texts: Iterable[str]
 ) -> Parity:
-    """Find the entities of texts twice.
+    """Find the entities of texts with an imported pipeline and with `transformers`.
 
-    nlp (Language): What `make_pipeline` made of the same checkpoint.
-    checkpoint (Checkpoint): Opened anew.
+    nlp (Language): What `make_pipeline` made of the checkpoint.
+    checkpoint (Checkpoint): The same checkpoint, opened again.
     """
     ner: Any = nlp.get_pipe("ner")
     tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True)
@@ -62,7 +61,7 @@ def compare_with_transformers(
             model=checkpoint.model,
             tokenizer=tokenizer,
             device="cpu",
-            aggregation_strategy=ner.aggregation,
+            aggregation_strategy=ner.settings.aggregation,
         )
     parity = Parity()
     for text in texts:
@@ -78,10 +77,14 @@ def compare_with_transformers(
 def _add(
     parity: Parity, doc: Doc, entities: list[CharEntity], spans_key: str | None, short: bool
 ) -> Parity:
-    """RETURNS (Parity): With what another text adds."""
+    """Add the counts of another text."""
     covered = cover_tokens(doc, entities, overlap=spans_key is not None)
-    theirs: Found = {(e.start, e.end, e.label): e.probability for e in covered}
-    ours = _find(doc, spans_key)
+    theirs = {(e.start, e.end, e.label): e.probability for e in covered}
+    spans, probabilities = get_spans(doc, spans_key), get_probabilities(doc, spans_key)
+    ours = {
+        (span.start, span.end, span.label_): probability or 0.0
+        for span, probability in zip(spans, probabilities, strict=True)
+    }
     both = theirs.keys() & ours.keys()
     if not short:
         return parity._replace(
@@ -102,13 +105,3 @@ def _add(
         + sum(gap > TOLERANCE for gap in gaps),
         worst=max([parity.worst, *gaps]),
     )
-
-
-def _find(doc: Doc, spans_key: str | None) -> Found:
-    if spans_key is None:
-        return {(ent.start, ent.end, ent.label_): ent._.probability for ent in doc.ents}
-    group = doc.spans[spans_key]
-    return {
-        (span.start, span.end, span.label_): float(score)
-        for span, score in zip(group, group.attrs["scores"], strict=True)
-    }

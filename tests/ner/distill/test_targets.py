@@ -13,12 +13,12 @@ from spacy_bioclin.corpora.readers import TEACHER_KEY, cut_doc
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.ner import crf
 from spacy_bioclin.ner.distill.targets import (
-    Lesson,
+    DistillationTargets,
     mix_losses,
-    read_lesson,
+    pack_layer,
+    read_targets,
     tag_marginals,
     teacher_loss,
-    write_lesson,
 )
 from spacy_bioclin.ner.inference import MISSING, crf_loss, make_batches
 from spacy_bioclin.ner.model import TagScores
@@ -65,8 +65,8 @@ def test_traced_marginals_equal_those_of_the_recurrence(scheme, nested):
 @pytest.mark.parametrize("temperature", [1.0, 3.0])
 def test_a_student_that_is_its_teacher_has_nothing_to_learn(temperature):
     _, scores, grammar = setting("BILUO", False)
-    said = np.concatenate(tag_marginals(scores, grammar, temperature=temperature))
-    marginals = torch.from_numpy(said.astype(np.float64))
+    teacher = np.concatenate(tag_marginals(scores, grammar, temperature=temperature))
+    marginals = torch.from_numpy(teacher.astype(np.float64))
     marginals /= marginals.sum(dim=-1, keepdim=True)
     weights = torch.ones(marginals.shape[:2], dtype=torch.float64)
     loss, gradient = teacher_loss(scores, marginals, weights, grammar, temperature=temperature)
@@ -96,9 +96,9 @@ def test_gradients_equal_finite_differences(part, temperature):
         if part == "teacher":
             weights = torch.rand(gold.shape, generator=torch.Generator().manual_seed(0))
             return teacher_loss(s, marginals, weights, grammar, temperature=temperature)
-        lesson = Lesson(marginals, np.zeros(len(gold), dtype=bool), temperature)
+        targets = DistillationTargets(marginals, np.zeros(len(gold), dtype=bool), temperature)
         hard = crf_loss(s, gold, grammar)
-        return mix_losses(hard, s, gold, lesson, grammar, teacher_weight=0.3)
+        return mix_losses(hard, s, gold, targets, grammar, teacher_weight=0.3)
 
     _, gradients = loss(scores)
     step = 1e-5
@@ -133,16 +133,16 @@ def test_weights_of_gold_and_teacher():
     marginals[1] = 0
     gold = torch.tensor([[0], [1], [MISSING], [0]])
     hard = crf_loss(scores, gold, grammar)
-    lesson = Lesson(marginals, np.zeros(4, dtype=bool), 1.0)
+    targets = DistillationTargets(marginals, np.zeros(4, dtype=bool), 1.0)
 
     def soft(*tokens: int) -> float:
         weights = torch.zeros(4, 1)
         weights[list(tokens)] = 1
         return teacher_loss(scores, marginals, weights, grammar, temperature=1.0)[0]
 
-    found, _ = mix_losses(hard, scores, gold, lesson, grammar, teacher_weight=0.3)
+    found, _ = mix_losses(hard, scores, gold, targets, grammar, teacher_weight=0.3)
     assert found == pytest.approx((0.7 * 3 * hard[0] + 0.3 * soft(0, 3) + soft(2)) / 4)
-    alone, _ = mix_losses(hard, scores, gold, lesson, grammar, teacher_weight=0.0)
+    alone, _ = mix_losses(hard, scores, gold, targets, grammar, teacher_weight=0.0)
     assert alone == pytest.approx((3 * hard[0] + soft(2)) / 4)
 
 
@@ -151,13 +151,13 @@ def taught_doc(nlp, words, *, temperature=1.0, tag_sets=TAG_SETS) -> Doc:
     doc = Doc(nlp.vocab, words=words)
     marginals = np.zeros((len(words), 1, 5), dtype=np.float16)
     marginals[range(len(words)), 0, np.arange(len(words)) % 5] = 1
-    layers = {"ents": write_lesson(marginals, tag_sets)}
-    said = {"silver": True, "temperature": temperature, "layers": layers}
-    doc.user_data[TEACHER_KEY] = said
+    layers = {"ents": pack_layer(marginals, tag_sets)}
+    stored = {"silver": True, "temperature": temperature, "layers": layers}
+    doc.user_data[TEACHER_KEY] = stored
     return doc
 
 
-def test_a_lesson_survives_disk_and_cutting():
+def test_targets_survive_disk_and_cutting():
     nlp = spacy.blank("es")
     doc = taught_doc(nlp, ["a", "b", "c\n", "d", "e", "f", "g"])
     doc.set_ents([Span(doc, 3, 5, "A")], default="outside")
@@ -169,21 +169,21 @@ def test_a_lesson_survives_disk_and_cutting():
     examples = [
         Example(Doc(nlp.vocab, words=[t.text for t in part]), part) for part in (*parts, empty)
     ]
-    lesson = read_lesson(examples, "ents", TAG_SETS, "ner")
-    assert lesson is not None
-    assert lesson.marginals.argmax(dim=-1)[:7, 0].tolist() == [0, 1, 2, 3, 4, 0, 1]
-    assert lesson.marginals.sum(dim=(1, 2)).tolist() == [1.0] * 7 + [0.0]
-    assert lesson.silver.tolist() == [True] * 7 + [False]
-    assert read_lesson(examples, "phi", TAG_SETS, "ner") is None
+    targets = read_targets(examples, "ents", TAG_SETS, "ner")
+    assert targets is not None
+    assert targets.marginals.argmax(dim=-1)[:7, 0].tolist() == [0, 1, 2, 3, 4, 0, 1]
+    assert targets.marginals.sum(dim=(1, 2)).tolist() == [1.0] * 7 + [0.0]
+    assert targets.silver.tolist() == [True] * 7 + [False]
+    assert read_targets(examples, "phi", TAG_SETS, "ner") is None
 
 
 def test_tokens_that_the_reference_does_not_have_are_left_out():
     nlp = spacy.blank("es")
     reference = taught_doc(nlp, ["tos", "y", "fiebre"])
     predicted = Doc(nlp.vocab, words=["tos", "y", "fie", "bre"], spaces=[True, True, False, True])
-    lesson = read_lesson([Example(predicted, reference)], "ents", TAG_SETS, "ner")
-    assert lesson is not None
-    assert lesson.marginals.sum(dim=(1, 2)).tolist() == [1.0, 1.0, 0.0, 0.0]
+    targets = read_targets([Example(predicted, reference)], "ents", TAG_SETS, "ner")
+    assert targets is not None
+    assert targets.marginals.sum(dim=(1, 2)).tolist() == [1.0, 1.0, 0.0, 0.0]
 
 
 def test_other_tags_and_mixed_temperatures_are_errors():
@@ -191,7 +191,7 @@ def test_other_tags_and_mixed_temperatures_are_errors():
     docs = [taught_doc(nlp, ["a"]), taught_doc(nlp, ["a"], temperature=2.0)]
     examples = [Example(Doc(nlp.vocab, words=["a"]), doc) for doc in docs]
     with pytest.raises(BioclinError, match=r"several temperatures, \[1.0, 2.0\]"):
-        read_lesson(examples, "ents", TAG_SETS, "ner")
+        read_targets(examples, "ents", TAG_SETS, "ner")
     for other in (TagSet("BIO", ("A", "C")), TagSet("BILUO", ("A", "B"))):
         with pytest.raises(BioclinError, match="BIO tags for A, B"):
-            read_lesson(examples[:1], "ents", [other], "ner")
+            read_targets(examples[:1], "ents", [other], "ner")

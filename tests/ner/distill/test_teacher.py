@@ -106,9 +106,9 @@ def test_annotated_texts_are_those_of_the_pipeline_with_its_probabilities(teache
     units = {label: tags.index(f"U-{label}") for label in ("DRUG", "SIGN")}
     for doc, alone in zip(docs, teacher.nlp.pipe(texts), strict=True):
         assert spans(doc) == spans(alone)
-        said = doc.user_data.pop(TEACHER_KEY)
+        stored = doc.user_data.pop(TEACHER_KEY)
         assert not doc.user_data  # no vectors of the encoder
-        marginals = said["layers"]["ents"]["marginals"]
+        marginals = stored["layers"]["ents"]["marginals"]
         assert marginals.shape == (len(doc), 1, len(tags))
         for ent, same in zip(doc.ents, alone.ents, strict=True):
             if len(ent) == 1:
@@ -305,7 +305,11 @@ def test_command_without_gold_and_its_errors(command, files, tmp_path):
         (["--texts", tmp_path / "no.txt"], {}, "no.txt: no such file"),
         ([], {"--components.ner.scheme": "BIO"}, "scheme = 'BIO', its teacher 'BILUO'"),
         ([], {"--components.ner.spans_key": "phi"}, "no bioclin_ner writes a layer of the teacher"),
-        ([], {"--components.ner.teacher_weight": 2}, "want a number from 0 to 1"),
+        (
+            [],
+            {"--components.ner.teacher_weight": 2},
+            "teacher_weight = 2: want less than or",
+        ),
     ):
         done = command(*options, "--overwrite", **changes)
         assert done.exit_code == 1, done.output
