@@ -4,7 +4,7 @@ import itertools
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..catalog.recipes import STRATEGY
 from ..errors import BioclinError
@@ -26,15 +26,12 @@ class Trial(NamedTuple):
         return f"{self.task}-{self.encoder}-{self.strategy}-{self.learn_rate:g}-{self.seed}"
 
 
-class _PathOrSettings(Settings):
-    @model_validator(mode="before")
-    @classmethod
-    def _read_path(cls, value: Any) -> Any:
-        """Read "FOLDER" as {"path": "FOLDER"}, and nothing as {}."""
-        return {"path": value} if isinstance(value, str) else {} if value is None else value
+def _read_short(value: Any) -> Any:
+    """Read "FOLDER" as {"path": "FOLDER"}, and nothing as {}."""
+    return {"path": value} if isinstance(value, str) else value or {}
 
 
-class Encoder(_PathOrSettings):
+class Encoder(Settings):
     """An encoder of the grid.
 
     path (str): Folder or hub name.
@@ -45,7 +42,7 @@ class Encoder(_PathOrSettings):
     learn_rate_scale: float = 1.0
 
 
-class Corpus(_PathOrSettings):
+class Corpus(Settings):
     """The corpus of a task.
 
     path (str | None): Folder with train.spacy, dev.spacy and test.spacy; None for a task of the
@@ -84,23 +81,21 @@ class Published(Settings):
 class Range(Settings):
     """The values that a search tries for one setting: an interval or a list.
 
-    low, high (int | float | None): Ends of the interval; whole numbers if both are.
+    low, high (int | float): Ends of the interval. Only whole numbers are tried if both are whole.
     log (bool): Search on a logarithmic scale.
     choices (list): The values; empty for an interval.
     """
 
-    low: int | float | None = None
-    high: int | float | None = None
+    low: int | float = 0
+    high: int | float = 0
     log: bool = False
     choices: list[Any] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _check_ends(self) -> "Range":
-        if self.low is not None and self.high is not None and self.low <= self.high:
-            is_range = not self.choices
-        else:
-            is_range = self.model_fields_set == {"choices"} and bool(self.choices)
-        if not is_range:
+        given = self.model_fields_set
+        is_interval = {"low", "high"} <= given <= {"low", "high", "log"}
+        if not (self.low <= self.high if is_interval else given == {"choices"} and self.choices):
             raise ValueError(
                 "want {low: 0.7, high: 1.0}, with log: true for a logarithmic scale, or "
                 "{choices: [0.1, 0.3]}"
@@ -120,6 +115,9 @@ class Search(Settings):
     n_trials: int = Field(ge=1)
     seed: int = 0
     settings: dict[str, Range] = Field(default_factory=dict)
+
+
+Strategy = Annotated[dict[str, Any], BeforeValidator(lambda keys: keys or {})]
 
 
 class Plan(Settings):
@@ -142,14 +140,14 @@ class Plan(Settings):
     search (Search | None): A search instead of the grid.
     """
 
-    tasks: dict[str, Corpus]
-    encoders: dict[str, Encoder]
+    tasks: dict[str, Annotated[Corpus, BeforeValidator(_read_short)]]
+    encoders: dict[str, Annotated[Encoder, BeforeValidator(_read_short)]]
     learn_rates: list[Annotated[float, Field(strict=False)]]  # YAML reads 3e-5 as text
     seeds: list[int]
     config: str = "configs/ner.cfg"
     recipe: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
-    strategies: dict[str, dict[str, Any]] = Field({"plain": {}})
+    strategies: dict[str, Strategy] = Field({"plain": {}})
     epochs: int | None = None
     train_notes: int | dict[str, int] | None = None
     dev_notes: int | None = None
@@ -160,20 +158,11 @@ class Plan(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_empty(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _read_short_forms(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read a list of tasks as a mapping, and leave out keys without a value."""
+        tasks = values.get("tasks")
+        values = {**values, "tasks": dict.fromkeys(tasks) if isinstance(tasks, list) else tasks}
         return {key: value for key, value in values.items() if value is not None}
-
-    @field_validator("tasks", mode="before")
-    @classmethod
-    def _read_names(cls, tasks: Any) -> Any:
-        return dict.fromkeys(tasks) if isinstance(tasks, list) else tasks
-
-    @field_validator("strategies", mode="before")
-    @classmethod
-    def _read_strategies(cls, strategies: Any) -> Any:
-        if not isinstance(strategies, dict):
-            return strategies
-        return {name: {} if keys is None else keys for name, keys in strategies.items()}
 
     @field_validator("tasks", "encoders", "strategies", "learn_rates", "seeds")
     @classmethod

@@ -22,7 +22,7 @@ from .results import (
     write_result,
 )
 from .search import Sample, read_samples, run_study
-from .trial import find_corpus, make_config, prepare_corpora, run_trial
+from .trial import make_config, prepare_corpora, run_trial
 
 # Strategy of a search's samples in the tables.
 SEARCH = "search"
@@ -110,7 +110,6 @@ def _run_missing(
     if not missing:
         return
     for task in dict.fromkeys(trial.task for trial in missing):  # mistakes before hours of work
-        find_corpus(plan, task)
         prepare_corpora(plan, task, out)
     for trial in missing:
         make_config(plan, trial, out / "corpora" / trial.task)

@@ -53,7 +53,7 @@ def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(sweep_run, "run_trial", fake_trial)
     monkeypatch.setattr(sweep_run, "run_processes", run_here)
-    for name in ("find_corpus", "prepare_corpora", "make_config"):
+    for name in ("prepare_corpora", "make_config"):
         monkeypatch.setattr(sweep_run, name, lambda *args: None)
 
     def invoke(plan: str, *options: str) -> Any:

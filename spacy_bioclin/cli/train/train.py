@@ -48,12 +48,11 @@ def main(
     choose_device(gpu_id)
     overrides = parse_config_overrides(context.args)
     with show_validation_error(config):
-        settings = load_config(config, overrides={} if chosen else overrides, interpolate=False)
+        settings = load_config(config, interpolate=False)
         if chosen:
             apply_recipe(settings, chosen)
-            settings = Config().from_str(
-                settings.to_str(interpolate=False), overrides=overrides, interpolate=False
-            )
+        text = settings.to_str(interpolate=False)
+        settings = Config().from_str(text, overrides=overrides, interpolate=False)
         nlp = init_nlp(settings, use_gpu=gpu_id)
     set_updates(nlp)
     train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
