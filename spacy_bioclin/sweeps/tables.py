@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .plan import Published
 
 Statistics = Mapping[str, Any]
-Score = tuple[float, float | None]  # mean or median, and standard deviation
+Score = Sequence[Any]  # mean or median, and standard deviation or None
 MISSING = "–"
 OURS = "ours"  # source of rows and columns that are not published
 
@@ -77,25 +77,22 @@ def make_lewis_table(summary: Statistics, published: Sequence[Published] = ()) -
         summary,
         published,
         lambda row: None if row.median is None else (row.median, None),
-        lambda best: best["by_median"] and (best["by_median"]["test"]["f"]["median"], None),
+        "by_median",
+        lambda f: (f["median"], None),
     )
 
 
 def make_blue_table(summary: Statistics, published: Sequence[Published] = ()) -> Table:
     """Make the table of ouBioBERT's BLUE: mean (sd) of the seeds at the rate whose mean is best on
     dev, in percent; a row for each task, a column for each model."""
-
-    def get_score(best: Statistics) -> Score | None:
-        scores = best["by_mean"] and best["by_mean"]["test"]["f"]
-        return scores and (scores["mean"], scores["sd"])
-
     return _make_model_table(
         "Mean (sd) of the seeds",
         "Test F1 in percent: mean (sd) of the seeds, at the rate whose mean is best on dev.",
         summary,
         published,
-        lambda row: None if row.mean is None else (row.mean[0], row.mean[1]),
-        get_score,
+        lambda row: row.mean,
+        "by_mean",
+        lambda f: (f["mean"], f["sd"]),
     )
 
 
@@ -105,12 +102,14 @@ def _make_model_table(
     summary: Statistics,
     published: Sequence[Published],
     get_published: Callable[[Published], Score | None],
-    get_score: Callable[[Statistics], Score | None],
+    best: str,
+    get_score: Callable[[Statistics], Score],
 ) -> Table:
     """Make a table with a column for each model, and the mean over the tasks that all models have.
 
     get_published (Callable): Published row -> its score.
-    get_score (Callable): `best` of a group -> its score.
+    best (str): Key of the configuration in `best` of a group.
+    get_score (Callable): Statistics of the F1 of that configuration -> its score.
     """
     models: dict[str, dict[str, Score]] = {}  # model -> task -> score
     for row in published:
@@ -118,21 +117,19 @@ def _make_model_table(
             models.setdefault(f"{row.model} ({row.source})", {})[row.task] = score
     for group in summary["groups"]:
         scores = models.setdefault(f"{group['model']} ({OURS})", {})
-        if score := get_score(group["best"]):
-            scores[group["task"]] = score
-    tasks = [
-        task
-        for task in _list_tasks(summary, published)
-        if any(task in scores for scores in models.values())
-    ]
-    rows = [
-        [task, *(_format_percent(scores.get(task)) for scores in models.values())] for task in tasks
-    ]
-    shared = [task for task in tasks if all(task in scores for scores in models.values())]
+        if chosen := group["best"][best]:
+            scores[group["task"]] = get_score(chosen["test"]["f"])
+    head, rows, shared = ["Task", *models], [], []
+    for task in _list_tasks(summary, published):
+        found = [scores.get(task) for scores in models.values()]
+        if any(found):
+            rows.append([task, *map(_format_percent, found)])
+        if all(found):
+            shared.append(task)
     if len(shared) > 1:
         means = [statistics.fmean(scores[task][0] for task in shared) for scores in models.values()]
         rows.append([f"Mean of {len(shared)} tasks", *(f"{100 * mean:.1f}" for mean in means)])
-    return Table(title, ["Task", *models], rows, note)
+    return Table(title, head, rows, note)
 
 
 def make_spread_table(summary: Statistics) -> Table:
@@ -153,26 +150,20 @@ def make_spread_table(summary: Statistics) -> Table:
 
 def make_rate_table(summary: Statistics) -> Table:
     """Make a table of the test F1 at each learning rate, mean ± sd of the seeds."""
-    groups = [
-        (group, {one["learn_rate"]: one["test"]["f"] for one in group["configurations"]})
-        for group in summary["groups"]
-    ]
-    rates = sorted({rate for _, scores in groups for rate in scores})
-    rows = [
-        [
-            group["task"],
-            group["model"],
-            *(_format_spread(scores[rate]) if rate in scores else "" for rate in rates),
-        ]
-        for group, scores in groups
-    ]
+    configurations = [one for group in summary["groups"] for one in group["configurations"]]
+    rates = sorted({one["learn_rate"] for one in configurations})
+    rows = []
+    for group in summary["groups"]:
+        scores = {one["learn_rate"]: one["test"]["f"] for one in group["configurations"]}
+        shown = [_format_spread(scores[rate]) if rate in scores else "" for rate in rates]
+        rows.append([group["task"], group["model"], *shown])
     head = ["Task", "Model", *map(format_rate, rates)]
     return Table("By learning rate", head, rows, "Test F1, mean ± sd of the seeds.")
 
 
 def make_search_table(summary: Statistics) -> Table:
     """Make a table of the configurations of a search, the best on dev first."""
-    not_settings = {"learn_rate", "learn_rate_used", "trials", "failed", "dev", "test", "run"}
+    known = {"sample", "learn_rate", "learn_rate_used", "trials", "failed", "dev", "test", "run"}
     rows = []
     for group in summary["groups"]:
         scored = [one for one in group["configurations"] if one["run"] is not None]
@@ -180,19 +171,11 @@ def make_search_table(summary: Statistics) -> Table:
             settings = [
                 f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
                 for key, value in one.items()
-                if key not in {*not_settings, "sample"}
+                if key not in known
             ]
-            rows.append(
-                [
-                    group["task"],
-                    group["model"],
-                    str(one["sample"]),
-                    ", ".join(settings),
-                    format_rate(one["learn_rate_used"]),
-                    _format_spread(one["dev"]["f"]),
-                    _format_spread(one["test"]["f"]),
-                ]
-            )
+            scores = [_format_spread(one[split]["f"]) for split in ("dev", "test")]
+            shown = [str(one["sample"]), ", ".join(settings), format_rate(one["learn_rate_used"])]
+            rows.append([group["task"], group["model"], *shown, *scores])
     head = ["Task", "Model", "Sample", "Settings", "LR", "F1 on dev", "F1 on test"]
     note = "Mean ± sd of the seeds. The search maximises the mean on dev and never sees test."
     return Table("Search", head, rows, note)
@@ -200,19 +183,16 @@ def make_search_table(summary: Statistics) -> Table:
 
 def make_failure_table(summary: Statistics) -> Table | None:
     """Make a table of the failed runs with their errors; None if no run has failed."""
-    rows = [
-        [
-            group["task"],
-            group["model"],
-            format_rate(run["learn_rate"]),
-            str(run["seed"]),
-            run["status"],
-            _format_score(run["dev_f"]),
-            run["error"] or "",
-        ]
-        for group in summary["groups"]
-        for run in group["failed"]
-    ]
+    rows = []
+    for group in summary["groups"]:
+        for run in group["failed"]:
+            trial = [
+                group["task"],
+                group["model"],
+                format_rate(run["learn_rate"]),
+                str(run["seed"]),
+            ]
+            rows.append([*trial, run["status"], _format_score(run["dev_f"]), run["error"] or ""])
     head = ["Task", "Model", "LR", "Seed", "Status", "F1 on dev", "Error"]
     return Table("Failed runs", head, rows, "") if rows else None
 
@@ -222,29 +202,25 @@ def make_comparison_table(comparisons: Sequence[Statistics]) -> Table | None:
 
     comparisons (Sequence[Statistics]): See `compare_models`.
     """
-
-    def format_interval(found: Statistics | None) -> list[str]:
-        if found is None:
-            return [MISSING, MISSING]
-        return [f"{100 * found['low']:+.2f} to {100 * found['high']:+.2f}", f"{found['p']:.4f}"]
-
-    rows = [
-        [
-            one["task"],
-            one["model"],
-            one["baseline"],
-            f"{100 * one['documents']['difference']:+.2f}",
-            *format_interval(one["documents"]),
-            *format_interval(one["documents_and_seeds"]),
-        ]
-        for one in comparisons
-    ]
+    rows = []
+    for one in comparisons:
+        difference = f"{100 * one['documents']['difference']:+.2f}"
+        rows.append([one["task"], one["model"], one["baseline"], difference])
+        for found in (one["documents"], one["documents_and_seeds"]):
+            rows[-1] += (
+                [MISSING, MISSING]
+                if found is None
+                else [
+                    f"{100 * found['low']:+.2f} to {100 * found['high']:+.2f}",
+                    f"{found['p']:.4f}",
+                ]
+            )
     head = ["Task", "Model", "Against", "Difference", "95 % interval", "p"]
+    head += ["95 %, seeds too", "p, seeds too"]
     note = (
         "Points of test F1, means of the seeds at the rate whose mean is best on dev. Paired "
         "bootstrap: over the documents of these runs, and over documents and seeds."
     )
-    head += ["95 %, seeds too", "p, seeds too"]
     return Table("Paired comparison", head, rows, note) if rows else None
 
 
@@ -262,7 +238,7 @@ def _format_spread(figures: Statistics) -> str:
     return _format_pair((figures["mean"], figures["sd"]) if figures["n"] else None, 3)
 
 
-def _format_pair(pair: Sequence[Any] | None, digits: int) -> str:
+def _format_pair(pair: Score | None, digits: int) -> str:
     """Write mean and sd as "0.8913±0.01", with so many digits of the sd."""
     if pair is None:
         return MISSING
