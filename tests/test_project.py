@@ -51,7 +51,7 @@ def test_scripts_call_commands_that_exist(project):
 def test_assets_land_where_the_catalogue_looks(project):
     places = [Path(asset["dest"]).relative_to("assets/downloads") for asset in project["assets"]]
     archives = [place.name for place in places if place.suffix == ".zip"]
-    places += [Path(target) for name in archives for target in tasks.ARCHIVES[name].values()]
+    places += [Path(target) for name in archives for target in TASKS[name[:-4]].archive.values()]
     for name, task in TASKS.items():
         if name != "demo":
             for path in (Path(path) for paths in task.splits.values() for path in paths):
@@ -116,4 +116,4 @@ def test_archives_are_unpacked_into_the_layout_of_the_catalogue(tmp_path, monkey
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("elsewhere/a.txt", "")
     with pytest.raises(BioclinError, match="has no folder"):
-        tasks.unpack(archive)
+        tasks.unpack(archive, TASKS["pharmaconer"].archive)

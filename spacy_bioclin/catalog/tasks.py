@@ -2,6 +2,7 @@
 
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -14,20 +15,6 @@ DEMO = "demo"  # the task that ships with this repository
 SPLITS = ("train", "dev", "test")
 # `spacy project assets` downloads into this folder of the project.
 DOWNLOADS = Path("assets") / "downloads"
-# Downloads that are archives: folder in the archive -> folder in assets/downloads.
-ARCHIVES = {
-    "meddocan.zip": {f"meddocan/{split}/brat": f"meddocan/{split}/brat" for split in SPLITS},
-    "pharmaconer.zip": {
-        f"pharmaconer/{split}-set_1.1/{split}/subtrack1": f"pharmaconer/{split}/brat"
-        for split in SPLITS
-    },
-    "cantemist.zip": {
-        "train-set/cantemist-norm": "cantemist/train/norm",
-        "dev-set1/cantemist-norm": "cantemist/dev1/norm",
-        "dev-set2/cantemist-norm": "cantemist/dev2/norm",
-        "test-set/cantemist-norm": "cantemist/test/norm",
-    },
-}
 
 
 class Task(Settings):
@@ -43,6 +30,7 @@ class Task(Settings):
     commit (str): Commit of that repository.
     cite (str): What to cite.
     labels (dict[str, str]): Label in the file -> label in the Doc; "*" as in `layers`.
+    archive (dict[str, str]): Folder in the downloaded archive -> folder to unpack it to.
     """
 
     lang: str
@@ -55,6 +43,7 @@ class Task(Settings):
     commit: str
     cite: str
     labels: dict[str, str] = Field(default_factory=dict)
+    archive: dict[str, str] = Field(default_factory=dict)
 
 
 def load_tasks() -> dict[str, Task]:
@@ -95,7 +84,7 @@ def find_data(name: str) -> Path:
     else:
         data = DOWNLOADS
         if (DOWNLOADS / f"{name}.zip").is_file():
-            unpack(DOWNLOADS / f"{name}.zip")
+            unpack(DOWNLOADS / f"{name}.zip", load_tasks()[name].archive)
     if not (data / name).is_dir():
         raise BioclinError(
             f"{data / name} does not exist: run `python -m spacy project assets`, or set "
@@ -104,13 +93,15 @@ def find_data(name: str) -> Path:
     return data
 
 
-def unpack(archive: Path) -> None:
-    """Unpack the folders of a downloaded archive that the catalogue names.
+def unpack(archive: Path, folders: Mapping[str, str]) -> None:
+    """Unpack some folders of a downloaded archive.
 
+    archive (Path): The archive.
+    folders (Mapping[str, str]): Folder in the archive -> folder beside the archive.
     RAISES (BioclinError): A folder is missing in the archive.
     """
     with zipfile.ZipFile(archive) as file:
-        for source, target in ARCHIVES[archive.name].items():
+        for source, target in folders.items():
             names = [name for name in file.namelist() if Path(name).parent == Path(source)]
             if not names:
                 raise BioclinError(f"{archive}: has no folder {source}; download it again")
