@@ -1,13 +1,12 @@
-"""`bioclin_deid`: merge what the detectors found, and make the note safe to share."""
+"""`bioclin_deid`: merge the spans of the detectors, and write a note that is safe to share."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import srsly
 from spacy.attrs import LENGTH, SPACY
 from spacy.language import Language
@@ -16,6 +15,7 @@ from spacy.tokens import Doc
 
 from ..dates import LEAP_YEAR
 from ..errors import BioclinError
+from ..spans import set_spans
 from ..text import FoldedText, fold_alnum
 from .calibration import Platt, calibration_group
 from .detect.allow_list import load_allow_list
@@ -28,13 +28,13 @@ from .policy import Policy, make_policy
 from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
 from .secret import Secret, read_key
-from .spans import NEURAL, PhiSpan
+from .spans import NEURAL, PhiSpan, get_phi, make_span
 from .surrogates.context import DateShift, SurrogateContext
 from .surrogates.dates import shift_days
 
 _WORD = re.compile(r"[^\W_]+")
 LANGS = ("es", "en")
-# Types that an eponym or a drug may be taken for.
+# Types with which an eponym or a drug may be confused.
 NAME_LIKE = frozenset({"patient_name", "staff_name", "relative", "organization", "hospital"})
 # The surrogates of a key depend on these.
 VERSIONS = {name: version(name) for name in ("spacy-bioclin", "Faker", "python-stdnum")}
@@ -42,8 +42,7 @@ DEFAULT_CONFIG = {"spans_key": "phi", "policy": None}
 
 
 def install_extensions() -> None:
-    """Register `doc._.patient` (what is known about the patient: a dict, see known_patient.py) and
-    `doc._.deid` (a `DeidResult`)."""
+    """Register `doc._.patient` (known patient data, see known_patient.py) and `doc._.deid`."""
     if not Doc.has_extension("patient"):
         Doc.set_extension("patient", default=None)
     if not Doc.has_extension("deid"):
@@ -59,21 +58,20 @@ def install_extensions() -> None:
 def make_deid(
     nlp: Language, name: str, spans_key: str, policy: dict[str, Any] | None
 ) -> "Deidentifier":
-    """Make the component. It stands after the detectors: `bioclin_ner` with this spans_key, then
-    `bioclin_phi_rules`.
+    """Make the component. Add it after the detectors: `bioclin_ner`, then `bioclin_phi_rules`.
 
-    spans_key (str): Where the detectors' spans stand, and the merged ones after. Other places in
-        the note where a merged span's string stands are in `doc._.deid.spans` alone.
+    spans_key (str): Group of the detectors' spans, which the merged ones replace. Other places in
+        the note with the same strings are in `doc._.deid.spans` only.
     policy (dict | None): See policy.py; null masks everything with its label.
     """
     return Deidentifier(nlp, name=name, spans_key=spans_key, policy=policy)
 
 
 class Deidentifier(Pipe):
-    """Merges PHI spans, and writes the safe note to `doc._.deid`.
+    """Merge PHI spans, and write the safe note to `doc._.deid`.
 
-    key (bytes | None): The secret key that hashes, surrogates and shifted dates derive from; from
-        the environment's BIOCLIN_DEID_KEY unless it is set. It is never saved.
+    key (bytes | None): The secret key from which hashes, surrogates and shifted dates are derived;
+        by default the environment's BIOCLIN_DEID_KEY. It is never saved.
     thresholds (dict[str, float]): Least calibrated confidence by label, from `bioclin calibrate`.
     calibration (dict[str, Platt]): By group of spans: "ner:LABEL", or kind of a rule.
     """
@@ -86,7 +84,7 @@ class Deidentifier(Pipe):
                 f"[components.{name}] works on {' and '.join(LANGS)}, not on lang = {nlp.lang!r}"
             )
         self.name = name
-        self.lang = nlp.lang
+        self.lang: str = nlp.lang
         self.spans_key = spans_key
         self.policy: Policy = make_policy(policy, lang=nlp.lang, source=f"[components.{name}]")
         self.key: bytes | None = read_key()
@@ -98,45 +96,28 @@ class Deidentifier(Pipe):
         install_extensions()
 
     def __call__(self, doc: Doc) -> Doc:
-        error_handler = self.get_error_handler()
-        try:
-            self.annotate(doc)
-        except Exception as error:
-            error_handler(self.name, self, [doc], error)
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        install_extensions()  # lost when a worker process is started
-        error_handler = self.get_error_handler()
-        for doc in stream:
-            try:
-                self.annotate(doc)
-            except Exception as error:
-                error_handler(self.name, self, [doc], error)
-            else:
-                yield doc
-
-    def annotate(self, doc: Doc) -> None:
         """Merge `doc.spans[spans_key]` and write the safe note.
 
-        RAISES (BioclinError): The policy needs a key and there is none, or `doc._.patient` is not
-            what it should be.
+        RAISES (BioclinError): The policy needs a key and there is none, or there is a mistake in
+            `doc._.patient`.
         """
+        install_extensions()  # lost when a worker process is started
         candidates, n_allowed = self.find_candidates(doc)
         text = doc.text
         spans = merge_spans(
             candidates, text, overlaps=self.policy.overlaps, thresholds=self.thresholds
         )
-        self._write_spans(doc, spans)
+        confidences = [span.confidence for span in spans]
+        set_spans(doc, self.spans_key, [make_span(doc, span) for span in spans], confidences)
         spans = find_repeats(spans, text, keeps=self._keeps)
         values = values_to_hide(spans, text, keeps=self._keeps)
         note = self._note_context(self._patient(doc), text, spans)
         replacements, operators = [], Counter[str]()
         for span in spans:
             target = self._target(span, text)
-            asked = self.policy.operator_for(target.label, target.phi_type)
-            new, used = apply_operator(asked, target, note)
-            operators[used if used == asked else f"{used} instead of {asked}"] += 1
+            wanted = self.policy.operator_for(target.label, target.phi_type)
+            new, used = apply_operator(wanted, target, note)
+            operators[used if used == wanted else f"{used} instead of {wanted}"] += 1
             if used != "keep":
                 replacements.append((span.start, span.end, new))
         safe, offsets = rewrite(text, replacements)
@@ -146,7 +127,7 @@ class Deidentifier(Pipe):
             "tokens": tokens.to_array([LENGTH, SPACY]).tolist(),
             "spans": [list(span) for span in spans],
             "edits": [list(edit) for edit in offsets.edits],
-            "phi_values": self._still_secret(values, [new for _, _, new in replacements]),
+            "phi_values": self._phi_values(values, [new for _, _, new in replacements]),
             "spans_key": self.spans_key,
             "audit": {
                 "policy": self.policy.hash,
@@ -161,24 +142,21 @@ class Deidentifier(Pipe):
                 "versions": VERSIONS,
             },
         }
+        return doc
 
     def find_candidates(self, doc: Doc) -> tuple[list[PhiSpan], int]:
-        """Collect what the detectors say, with calibrated confidence.
+        """Collect the detectors' spans, with calibrated confidence.
 
         RETURNS (tuple[list[PhiSpan], int]): Spans with labels of the policy's scheme, which may
             overlap; and how many the allow-list took away.
         """
-        text = doc.text
-        group = doc.spans.get(self.spans_key, [])
-        scores = getattr(group, "attrs", {}).get("scores", [1.0] * len(group))
-        found = []
-        for span, score in zip(group, scores, strict=True):
-            detector = span.id_ or NEURAL
-            label = map_label(span.label_, self.policy.scheme)
-            found.append(PhiSpan(span.start_char, span.end_char, label, float(score), detector))
-        patient = self._patient(doc)
+        text, patient, scheme = doc.text, self._patient(doc), self.policy.scheme
+        found = [
+            span._replace(label=map_label(span.label, scheme))
+            for span in get_phi(doc, self.spans_key)
+        ]
         for known in find_known(text, patient, lang=self.lang) if patient else ():
-            found.append(known._replace(label=label_of(known.label, self.policy.scheme)))
+            found.append(known._replace(label=label_of(known.label, scheme)))
         masks = [match.span() for match in MASK.finditer(text)]
         candidates, n_allowed = [], 0
         for span in found:
@@ -191,7 +169,7 @@ class Deidentifier(Pipe):
         return candidates, n_allowed
 
     def calibrate_span(self, span: PhiSpan) -> PhiSpan:
-        """RETURNS (PhiSpan): With the confidence that the calibration makes of its own."""
+        """Replace the confidence of a span by the calibrated one."""
         platt = self.calibration.get(calibration_group(span))
         if platt is None:
             return span
@@ -213,12 +191,12 @@ class Deidentifier(Pipe):
         return Target(value, fold_alnum(value), span.label, phi_type)
 
     def _keeps(self, span: PhiSpan) -> bool:
-        """RETURNS (bool): The policy leaves such a span as it is."""
+        """Check whether the policy leaves such a span as it is."""
         phi_type = phi_type_of(span.label, self.policy.scheme)
         return self.policy.operator_for(span.label, phi_type) == "keep"
 
-    def _still_secret(self, values: list[tuple[str, str]], made: list[str]) -> list[list[str]]:
-        """RETURNS (list[list[str]]): The values, but for dates that stand for another date."""
+    def _phi_values(self, values: list[tuple[str, str]], made: list[str]) -> list[list[str]]:
+        """List the values that must not leave; a date may be the surrogate of another date."""
         date = label_of("date", self.policy.scheme)
         shown = FoldedText("\n".join(made))
         return [
@@ -240,25 +218,8 @@ class Deidentifier(Pipe):
         forbidden = frozenset(map(fold_alnum, words)) - {""}
         return NoteContext(self.lang, SurrogateContext(secret, self.lang, forbidden, dates), {})
 
-    def _write_spans(self, doc: Doc, spans: list[PhiSpan]) -> None:
-        made, scores = [], []
-        for span in spans:
-            cover = doc.char_span(
-                span.start,
-                span.end,
-                label=span.label,
-                span_id=span.detector,
-                alignment_mode="expand",
-            )
-            if cover is not None:
-                made.append(cover)
-                scores.append(span.confidence)
-        doc.spans[self.spans_key] = made
-        doc.spans[self.spans_key].attrs["scores"] = np.array(scores, dtype=np.float32)
-
-    # What was chosen on a dev split is saved with the pipeline; the key never is.
-
     def _state(self) -> dict[str, Any]:
+        """Collect what is saved with the pipeline; the key never is."""
         calibration = {group: list(platt) for group, platt in self.calibration.items()}
         return {"thresholds": self.thresholds, "calibration": calibration}
 
@@ -267,25 +228,29 @@ class Deidentifier(Pipe):
         self.calibration = {group: Platt(*p) for group, p in state["calibration"].items()}
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize thresholds and calibration."""
         return srsly.msgpack_dumps(self._state())
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "Deidentifier":
+        """Load what `to_bytes` made."""
         self._set_state(srsly.msgpack_loads(data))
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save thresholds and calibration in a folder."""
         Path(path).mkdir(parents=True, exist_ok=True)
         srsly.write_json(Path(path) / "calibration.json", self._state())
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Deidentifier":
+        """Load what `to_disk` saved."""
         self._set_state(srsly.read_json(Path(path) / "calibration.json"))
         return self
 
 
 def is_other_language(text: str, stop_words: Iterable[str]) -> bool:
-    """Guess whether a note is in a language that the pipeline is not for.
+    """Guess whether a note is in another language than the pipeline.
 
-    RETURNS (bool): Of 40 words or more, fewer than one in eight is among the language's commonest.
+    RETURNS (bool): Of 40 words or more, fewer than one in eight is a stop word of the language.
     """
     words = [word for word in text.lower().split() if word.isalpha()]
     common = sum(word in stop_words for word in words)

@@ -1,8 +1,8 @@
-"""A pipeline of ours as a recognizer of Presidio, so that its users get Spanish clinical notes:
+"""Use a pipeline as a recognizer of Presidio, for Spanish clinical notes:
 
     analyzer.registry.add_recognizer(BioclinRecognizer("es_bioclin_deid", "es"))
 
-Presidio's NLP engine has nothing to do for it: a "no_op" or a blank one will do.
+It does not use Presidio's NLP engine: a "no_op" or a blank one is enough.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,11 @@ from typing import Any
 
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ..errors import BioclinError
 from .labels import phi_type_of
+from .spans import PhiSpan, get_phi
 
 try:
     from presidio_analyzer import AnalysisExplanation, LocalRecognizer, RecognizerResult
@@ -24,7 +25,7 @@ except ImportError as error:
     ) from error
 
 ID = "ID"
-# PHI type -> what Presidio calls it; identifiers of which it knows no such kind are ID.
+# PHI type -> Presidio's entity; other identifiers are ID.
 ENTITIES = {
     **dict.fromkeys(("patient_name", "staff_name"), "PERSON"),
     **dict.fromkeys(("hospital", "health_centre", "organization"), "ORGANIZATION"),
@@ -42,7 +43,7 @@ ENTITIES = {
     "licence_id": "MEDICAL_LICENSE",
     "other": "OTHER",
 }
-# Kind of a rule, or how it begins -> Presidio's name for that kind; the longest counts.
+# Kind of a rule, or the beginning of one -> Presidio's entity.
 ENTITIES_OF_KINDS = {
     "es_dni": "ES_NIF",
     "es_nif": "ES_NIF",
@@ -61,11 +62,11 @@ ENTITIES_OF_KINDS = {
 
 
 def entity_of(label: str, detector: str = "") -> str:
-    """Say in Presidio's terms what a PHI span is.
+    """Name Presidio's entity for a PHI span.
 
     label (str): PHI type, or label of any scheme.
-    detector (str): What found it; a rule for one kind of identifier says more than the label.
-    RETURNS (str): Presidio's entity; a label of no scheme stays.
+    detector (str): What found it; a rule for one kind of identifier is more specific than a label.
+    RETURNS (str): A label that is in no scheme stays.
     """
     for kind in detector.split("+"):
         for prefix, entity in ENTITIES_OF_KINDS.items():
@@ -76,13 +77,13 @@ def entity_of(label: str, detector: str = "") -> str:
 
 
 class BioclinRecognizer(LocalRecognizer):
-    """What a pipeline writes to `doc.spans[spans_key]`, as Presidio's results.
+    """Return the spans of `doc.spans[spans_key]` as Presidio's results.
 
     nlp (Language | str | Path): The pipeline, or its name or folder.
-    lang (str): Language that the analyzer is asked in; "" for the pipeline's.
+    lang (str): Language of the analyzer's requests; "" for the pipeline's.
     entities (Sequence[str] | None): Presidio's entities that may be found; None for all.
     spans_key (str): Where the pipeline writes PHI.
-    name (str): What results call the recognizer.
+    name (str): Name of the recognizer in the results.
     """
 
     name: str
@@ -102,7 +103,7 @@ class BioclinRecognizer(LocalRecognizer):
         unknown = sorted(set(entities or ()) - known)
         if unknown:
             raise BioclinError(
-                f"entities = {unknown}: the pipeline finds no such, want some of "
+                f"entities = {unknown}: the pipeline does not find them, want some of "
                 f"{', '.join(sorted(known))}"
             )
         super().__init__(
@@ -113,18 +114,18 @@ class BioclinRecognizer(LocalRecognizer):
         )
 
     def _own_labels(self) -> set[str]:
-        """RETURNS (set[str]): Entities of the labels that the components say they have."""
+        """List the entities of the components' labels."""
         return {entity_of(label) for names in self.nlp.pipe_labels.values() for label in names}
 
     def load(self) -> None:
-        """Nothing to do: the pipeline is there."""
+        """Do nothing: the pipeline is loaded."""
 
     def analyze(
         self, text: str, entities: Sequence[str], nlp_artifacts: Any = None
     ) -> list[RecognizerResult]:
         """Find PHI.
 
-        entities (Sequence[str]): Presidio's entities that are asked for; all if empty.
+        entities (Sequence[str]): The wanted entities of Presidio; all if empty.
         nlp_artifacts (Any): Not used.
         RETURNS (list[RecognizerResult]): In the order of the group; they may overlap.
         RAISES (BioclinError): No component of the pipeline writes such a group.
@@ -140,27 +141,23 @@ class BioclinRecognizer(LocalRecognizer):
                 f"({', '.join(self.nlp.pipe_names) or 'none'}) writes doc.spans"
                 f"[{self.spans_key!r}]; add bioclin_ner with this spans_key or bioclin_phi_rules"
             )
-        group = doc.spans[self.spans_key]
-        scores = group.attrs.get("scores")
-        confidences = [1.0] * len(group) if scores is None else [float(score) for score in scores]
-        return [self._result(*pair) for pair in zip(group, confidences, strict=True)]
+        return [self._result(phi) for phi in get_phi(doc, self.spans_key)]
 
-    def _result(self, span: Span, confidence: float) -> RecognizerResult:
-        detector = span.id_ or "ner"
-        entity = entity_of(span.label_, detector)
-        said = f"Identified as {entity} by {detector} (label: {span.label_})"
+    def _result(self, phi: PhiSpan) -> RecognizerResult:
+        entity = entity_of(phi.label, phi.detector)
+        reason = f"Identified as {entity} by {phi.detector} (label: {phi.label})"
         return RecognizerResult(
             entity_type=entity,
-            start=span.start_char,
-            end=span.end_char,
-            score=confidence,
+            start=phi.start,
+            end=phi.end,
+            score=phi.confidence,
             analysis_explanation=AnalysisExplanation(
-                recognizer=self.name, original_score=confidence, textual_explanation=said
+                recognizer=self.name, original_score=phi.confidence, textual_explanation=reason
             ),
             recognition_metadata={
                 RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
                 RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
-                "label": span.label_,
-                "detector": detector,
+                "label": phi.label,
+                "detector": phi.detector,
             },
         )

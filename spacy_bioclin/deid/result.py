@@ -1,4 +1,4 @@
-"""What de-identification says about a note: `doc._.deid`."""
+"""The result of de-identification: `doc._.deid`."""
 
 from functools import cached_property
 from typing import Any
@@ -7,16 +7,16 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from .rewrite import Edit, OffsetMap
-from .spans import PhiSpan
+from .spans import PhiSpan, make_span
 
 # Key in `doc.user_data` of what `doc._.deid` shows: plain lists and dicts that a DocBin can hold.
 DEID_KEY = "bioclin_deid"
 
 
 class DeidResult:
-    """A note made safe.
+    """A safe note, and what was changed.
 
-    doc (Doc): The note; it holds what is read here.
+    doc (Doc): The original; the results are in its user data.
     """
 
     def __init__(self, doc: Doc) -> None:
@@ -25,40 +25,41 @@ class DeidResult:
 
     @property
     def text(self) -> str:
-        """RETURNS (str): The safe text."""
+        """The safe text."""
         return self._raw["text"]
 
     @property
     def spans(self) -> list[PhiSpan]:
-        """RETURNS (list[PhiSpan]): Merged PHI, in code points of the original text."""
+        """Merged PHI, in code points of the original text."""
         return [PhiSpan(*span) for span in self._raw["spans"]]
 
     @property
     def offsets(self) -> OffsetMap:
-        """RETURNS (OffsetMap): Offsets of the original text to those of the safe text, and back."""
+        """Map between the offsets of the original text and those of the safe text."""
         return OffsetMap(Edit(*edit) for edit in self._raw["edits"])
 
     @property
     def audit(self) -> dict[str, Any]:
-        """RETURNS (dict): Counts, detectors, versions and the policy's hash; no PHI."""
+        """Counts, detectors, versions and the policy's hash; no PHI."""
         return self._raw["audit"]
 
     @property
     def phi_values(self) -> list[tuple[str, str]]:
-        """RETURNS (list[tuple[str, str]]): PHI type or label, and a string that must not stand in
-        anything that leaves the building. This is PHI."""
+        """Pairs of label and string that must not occur in any output. This is PHI."""
         return [(kind, value) for kind, value in self._raw["phi_values"]]
 
     @property
     def doc(self) -> Doc:
-        """RETURNS (Doc): A new Doc on the safe text, with sentences, entities, span groups, links
-        and extension values of the original. The PHI's group holds what stands in its place."""
+        """A Doc of the safe text, with the original's sentences, entities, span groups, links and
+        extension values. The PHI's group has the replacements."""
         return self._built[0]
 
     @property
     def n_lost(self) -> int:
-        """RETURNS (int): Entities and spans of the original that have no place in the new Doc: all
-        of their text was redacted, or they fell together with another entity."""
+        """Number of the original's entities and spans that are not in the new Doc.
+
+        All of their text was redacted, or they coincide with another entity.
+        """
         return self._built[1]
 
     @cached_property
@@ -86,12 +87,17 @@ class DeidResult:
         apart = filter_spans(ent for ent in ents if ent is not None)
         safe.set_ents(apart, default="outside")
         n_lost += len(ents) - len(apart)
-        safe.spans[raw["spans_key"]] = _replaced(safe, self.spans, offsets)
+        places = [(offsets.to_safe(span.start, span.end), span) for span in self.spans]
+        safe.spans[raw["spans_key"]] = [
+            make_span(safe, span._replace(start=start, end=end))
+            for (start, end), span in places
+            if start < end
+        ]
         return safe, n_lost
 
 
 def get_deid(doc: Doc) -> DeidResult | None:
-    """The getter of `doc._.deid`. RETURNS (DeidResult | None): None before `bioclin_deid` ran."""
+    """Get `doc._.deid`: None before `bioclin_deid` ran."""
     return DeidResult(doc) if DEID_KEY in doc.user_data else None
 
 
@@ -102,7 +108,7 @@ def _carry_sentences(doc: Doc, safe: Doc, offsets: OffsetMap) -> None:
 
 
 def _move(span: Span, safe: Doc, offsets: OffsetMap) -> Span | None:
-    """RETURNS (Span | None): The span in the safe Doc, with its link and extension values."""
+    """Make the span in the safe Doc, with its link and extension values."""
     start, end = offsets.to_safe(span.start_char, span.end_char)
     moved = safe.char_span(
         start,
@@ -120,14 +126,3 @@ def _move(span: Span, safe: Doc, offsets: OffsetMap) -> Span | None:
         if value is not None and value is not default:
             moved._.set(name, value)
     return moved
-
-
-def _replaced(safe: Doc, spans: list[PhiSpan], offsets: OffsetMap) -> list[Span]:
-    """RETURNS (list[Span]): What stands in the place of PHI, with its label."""
-    places = ((offsets.to_safe(span.start, span.end), span.label, span.detector) for span in spans)
-    moved = [
-        safe.char_span(start, end, label=label, span_id=detector, alignment_mode="expand")
-        for (start, end), label, detector in places
-        if start < end
-    ]
-    return [span for span in moved if span is not None]

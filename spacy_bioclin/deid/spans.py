@@ -1,13 +1,17 @@
-"""What a detector says about a stretch of text."""
+"""PHI as the detectors find it, and as spans of a Doc."""
 
 from typing import NamedTuple
+
+from spacy.tokens import Doc, Span
+
+from ..spans import get_probabilities, get_spans
 
 # Detector of a span that does not name one: the neural component.
 NEURAL = "ner"
 
 
 class PhiSpan(NamedTuple):
-    """A stretch of text that may be protected health information.
+    """Part of a text that may be protected health information.
 
     start (int): Code points of the untouched text.
     end (int): Exclusive.
@@ -22,3 +26,27 @@ class PhiSpan(NamedTuple):
     label: str
     confidence: float
     detector: str
+
+
+def get_phi(doc: Doc, spans_key: str) -> list[PhiSpan]:
+    """Read a group of PHI spans; a span without a confidence counts as certain."""
+    pairs = zip(get_spans(doc, spans_key), get_probabilities(doc, spans_key), strict=True)
+    return [
+        PhiSpan(
+            span.start_char,
+            span.end_char,
+            span.label_,
+            1.0 if confidence is None else confidence,
+            span.id_ or NEURAL,
+        )
+        for span, confidence in pairs
+    ]
+
+
+def make_span(doc: Doc, phi: PhiSpan) -> Span:
+    """Make the span of whole tokens that covers PHI; `span.id_` is its detector."""
+    span: Span | None = doc.char_span(
+        phi.start, phi.end, label=phi.label, span_id=phi.detector, alignment_mode="expand"
+    )
+    assert span is not None  # the offsets are those of the Doc's text
+    return span

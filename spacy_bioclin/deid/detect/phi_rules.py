@@ -1,13 +1,15 @@
-"""`bioclin_phi_rules`: structured PHI by rules, into a span group."""
+"""`bioclin_phi_rules`: find structured PHI with rules, and add it to a span group."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ...errors import BioclinError
+from ...spans import set_spans
 from ..labels import check_scheme, label_of
+from ..spans import get_phi, make_span
 from .rule_data import LANGS
 from .rules import load_rules
 
@@ -27,78 +29,54 @@ def make_phi_rules(
 ) -> "PhiRules":
     """Make the component.
 
-    nlp (Language): The pipeline; its language says which rules, if `langs` does not.
+    nlp (Language): The pipeline.
     name (str): The component's name in the pipeline.
     spans_key (str): Spans are added to `doc.spans[spans_key]`.
-    scheme (str | None): What the labels are named after: "meddocan", "i2b2" or "hipaa"; None for
-        meddocan in a Spanish pipeline and i2b2 in others.
-    threshold (float): Confidence from which a span is written, from 0 to 1.
+    scheme (str | None): Label scheme: "meddocan", "i2b2" or "hipaa"; None for meddocan in a Spanish
+        pipeline and i2b2 in others.
+    threshold (float): Least confidence of a span, from 0 to 1.
     langs (Sequence[str] | None): Languages of the rules, "es" and "en"; None for the pipeline's.
-    RETURNS (PhiRules): The component.
-    RAISES (BioclinError): There is no such scheme, no rules for a language, or the threshold is
-        none.
+    RAISES (BioclinError): There is no such scheme, there are no rules for a language, or the
+        threshold is not from 0 to 1.
     """
-    if scheme is None:
-        scheme = "meddocan" if nlp.lang == "es" else "i2b2"
-    if langs is None and nlp.lang in LANGS:
-        langs = [nlp.lang]
-    if langs is None:
+    if langs is None and nlp.lang not in LANGS:
         raise BioclinError(
             f"[components.{name}] langs = null: there are no PHI rules for the pipeline's language "
             f"'{nlp.lang}'; set langs to some of {', '.join(LANGS)}"
         )
-    return PhiRules(
-        name=name,
-        spans_key=spans_key,
-        scheme=scheme,
-        threshold=threshold,
-        langs=tuple(langs),
-    )
+    default = "meddocan" if nlp.lang == "es" else "i2b2"
+    return PhiRules(name, spans_key, scheme or default, threshold, tuple(langs or [nlp.lang]))
 
 
+@dataclass(eq=False)
 class PhiRules:
-    """Adds structured PHI to a span group, and keeps what is there. It has no state."""
+    """Add structured PHI to a span group. See `make_phi_rules`."""
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        spans_key: str,
-        scheme: str,
-        threshold: float,
-        langs: tuple[str, ...],
-    ) -> None:
-        check_scheme(scheme)
-        if not 0 <= threshold <= 1:
+    name: str
+    spans_key: str
+    scheme: str
+    threshold: float
+    langs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_scheme(self.scheme)
+        if not 0 <= self.threshold <= 1:
             raise BioclinError(
-                f"[components.{name}] threshold = {threshold}: want a number from 0 to 1"
+                f"[components.{self.name}] threshold = {self.threshold}: want a number from 0 to 1"
             )
-        load_rules(*langs)  # says so now if there are none
-        self.name = name
-        self.spans_key = spans_key
-        self.scheme = scheme
-        self.threshold = threshold
-        self.langs = langs
+        load_rules(*self.langs)  # an error now if there are none
 
     def __call__(self, doc: Doc) -> Doc:
-        """A span that begins or ends within a token takes the whole token. `span.id_` is the kind
-        of the rule; spans that were there without a confidence get 1."""
-        group = doc.spans.get(self.spans_key)
-        spans = list(group or ())
-        scores = None if group is None else group.attrs.get("scores")
-        confidences = [1.0] * len(spans) if scores is None else [float(score) for score in scores]
+        """Add spans of whole tokens; `span.id_` is the kind of the rule.
+
+        The spans that are there stay; without a confidence they count as certain.
+        """
+        spans = list(doc.spans.get(self.spans_key, ()))
+        confidences = [phi.confidence for phi in get_phi(doc, self.spans_key)]
         for phi in load_rules(*self.langs).find(doc.text):
             if phi.confidence >= self.threshold:
-                span: Span | None = doc.char_span(
-                    phi.start,
-                    phi.end,
-                    label=label_of(phi.label, self.scheme),
-                    span_id=phi.detector,
-                    alignment_mode="expand",
-                )
-                assert span is not None  # the offsets are those of doc.text
-                spans.append(span)
+                label = label_of(phi.label, self.scheme)
+                spans.append(make_span(doc, phi._replace(label=label)))
                 confidences.append(phi.confidence)
-        doc.spans[self.spans_key] = spans
-        doc.spans[self.spans_key].attrs["scores"] = np.array(confidences, dtype=np.float32)
+        set_spans(doc, self.spans_key, spans, confidences)
         return doc
