@@ -1,15 +1,18 @@
 """Find the names of a known patient in a note: whole, in part, in any order, misspelt, as initials.
 
-Confidence: EXACT for a word that is a part of the name (case and accents aside); COMMON for one
-that is an ordinary word as well ("Rosa", "May"), which counts only with a capital and not where a
-sentence opens, unless another part, a title or a label stands beside it; FUZZY for a word with a
-capital that is one edit from a part of 5 letters, or two from one of 9, which an eponym or a drug
-may be too; INITIALS for "JGL" or "J. G.", which other people and other terms share.
+Confidences:
+
+- EXACT: a word that is a part of the name, apart from case and accents.
+- COMMON: one that is an ordinary word as well ("Rosa", "May"). It counts only with a capital and
+  not at the start of a sentence, unless another part, a title or a label is beside it.
+- FUZZY: a word with a capital that is one edit from a part of 5 letters, or two from one of 9; it
+  may be an eponym or a drug too.
+- INITIALS: "JGL" or "J. G.", which other people and other terms share.
 """
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
@@ -35,11 +38,11 @@ PARTICLES = frozenset(
 
 
 class Names(NamedTuple):
-    """The names of a patient, ready to be looked for.
+    """The names of a patient, prepared for the search.
 
-    parts (frozenset[str]): Folded words of the names, particles and titles left out.
-    particles (frozenset[str]): Those of the names.
-    first_letters (frozenset[str]): Folded.
+    parts (frozenset[str]): Folded words of the names, without particles and titles.
+    particles (frozenset[str]): Particles of the names.
+    first_letters (frozenset[str]): Folded first letters of the parts.
     initials (frozenset[str]): "jgl", in the order of the name.
     """
 
@@ -50,22 +53,28 @@ class Names(NamedTuple):
 
 
 class Word(NamedTuple):
+    """A word of a text."""
+
     start: int
     end: int
     text: str
     folded: str
 
 
+def split_words(text: str, pattern: re.Pattern[str] = WORD) -> list[Word]:
+    """Split a text into the words that match a pattern."""
+    found = pattern.finditer(text)
+    return [Word(*match.span(), match.group(), fold_alnum(match.group())) for match in found]
+
+
 def read_names(names: Sequence[str], allow_list: AllowList) -> Names:
-    """RETURNS (Names): What to look for; "García López, Juan" is "Juan García López"."""
+    """Prepare names for the search; "García López, Juan" is "Juan García López"."""
     parts: set[str] = set()
     particles: set[str] = set()
     initials: set[str] = set()
     for name in names:
-        surnames, comma, given = name.partition(",")
-        words = [
-            fold_alnum(word) for word in WORD.findall(f"{given} {surnames}" if comma else name)
-        ]
+        surnames, _, given = name.partition(",")
+        words = [word.folded for word in split_words(f"{given} {surnames}")]
         particles.update(PARTICLES.intersection(words))
         words = [w for w in words if w not in PARTICLES and not allow_list.is_title(w)]
         parts.update(word for word in words if len(word) > 1)
@@ -87,36 +96,36 @@ def find_names(text: str, names: Names, allow_list: AllowList) -> list[PhiSpan]:
     RETURNS (list[PhiSpan]): Sorted, not overlapping; neighbouring parts are one span.
     """
     fuzzy: dict[str, bool] = {}
-    found, run = [], list[tuple[Word, str]]()
-    for word in _words(text, names):
+    runs: list[list[tuple[Word, str]]] = [[]]
+    for word in _join_broken(split_words(text), text, names):
         kind = _kind(word, names, allow_list, fuzzy)
-        if run and not (kind and _joined(text, run[-1][0], word)):
-            found += _spans_of(text, run, names, allow_list)
-            run = []
+        if runs[-1] and not (kind and _joined(text, runs[-1][-1][0], word)):
+            runs.append([])
         leads = kind == "particle" and word.text[0].isupper() and word.folded in names.particles
-        if kind and (run or kind != "particle" or leads):
-            run.append((word, kind))
-    return found + _spans_of(text, run, names, allow_list)
+        if kind and (runs[-1] or kind != "particle" or leads):
+            runs[-1].append((word, kind))
+    return [span for run in runs for span in _make_spans(text, run, names, allow_list)]
 
 
-def _words(text: str, names: Names) -> list[Word]:
-    """RETURNS (list[Word]): Words of the text; two that a hyphen breaks are one if that is a part
-    of the name."""
-    words: list[Word] = []
-    for match in WORD.finditer(text):
-        word = Word(*match.span(), match.group(), fold_alnum(match.group()))
-        if words and len(gap := text[words[-1].end : word.start]) < 20 and _BREAK.match(gap):
-            joined = words[-1].folded + word.folded
-            if joined in names.parts:
-                words[-1] = Word(words[-1].start, word.end, words[-1].text, joined)
-                continue
-        words.append(word)
-    return words
+def _join_broken(words: list[Word], text: str, names: Names) -> list[Word]:
+    """Join two words that a hyphen separates if together they are a part of the name."""
+    joined = words[:1]
+    for word in words[1:]:
+        last, gap = joined[-1], text[joined[-1].end : word.start]
+        folded = last.folded + word.folded
+        if folded in names.parts and len(gap) < 20 and _BREAK.match(gap):
+            joined[-1] = Word(last.start, word.end, last.text, folded)
+        else:
+            joined.append(word)
+    return joined
 
 
 def _kind(word: Word, names: Names, allow_list: AllowList, fuzzy: dict[str, bool]) -> str:
-    """RETURNS (str): What the word may be: "exact" or "common" (it is a part of the name), "fuzzy"
-    (nearly one), "initial", "initials" (all of them), "particle"; "" for none of these."""
+    """Classify a word of the note.
+
+    RETURNS (str): "exact" or "common" (a part of the name), "fuzzy" (nearly one), "initial",
+        "initials" (all of them), "particle", or "".
+    """
     if word.folded in names.parts:
         short = len(word.folded) < MIN_LETTERS
         return "common" if short or allow_list.is_ordinary(word.folded) else "exact"
@@ -135,8 +144,10 @@ def _kind(word: Word, names: Names, allow_list: AllowList, fuzzy: dict[str, bool
 
 
 def _is_nearly(word: str, names: Names) -> bool:
-    """RETURNS (bool): One edit from a part of 5 letters or more, or two from one of 9; an edit
-    changes, adds or leaves out a letter, or swaps two that stand side by side."""
+    """Check for one edit from a part of 5 letters or more, or two from one of 9.
+
+    An edit changes, adds or removes a letter, or swaps two neighbours.
+    """
     for part in names.parts:
         edits = (len(part) >= ONE_EDIT) + (len(part) >= TWO_EDITS)
         if edits and OSA.distance(word, part, score_cutoff=edits) <= edits:
@@ -151,25 +162,23 @@ def _joined(text: str, left: Word, right: Word) -> bool:
     return len(left.folded) == 1 and bool(_STOP.match(gap))
 
 
-def _spans_of(
+def _make_spans(
     text: str, run: list[tuple[Word, str]], names: Names, allow_list: AllowList
-) -> list[PhiSpan]:
-    """RETURNS (list[PhiSpan]): What a run of neighbouring words says: one span, or none."""
+) -> Iterator[PhiSpan]:
+    """Make one span of a run of neighbouring words, or none."""
     while run and run[-1][1] == "particle":
         run.pop()
-    if not run:
-        return []
-    start, end = run[0][0].start, run[-1][0].end
-    if run[-1][1] == "initial" and text[end : end + 1] == ".":
-        end += 1
-    confidence = _confidence(text, run, names, allow_list)
-    return [PhiSpan(start, end, LABEL, confidence, DETECTOR)] if confidence else []
+    confidence = _confidence(text, run, names, allow_list) if run else 0.0
+    if confidence:
+        start, end = run[0][0].start, run[-1][0].end
+        end += run[-1][1] == "initial" and text[end : end + 1] == "."
+        yield PhiSpan(start, end, LABEL, confidence, DETECTOR)
 
 
 def _confidence(
     text: str, run: list[tuple[Word, str]], names: Names, allow_list: AllowList
 ) -> float:
-    """RETURNS (float): 0 if the run is no name."""
+    """Rate a run of words; 0 if it is not a name."""
     kinds = Counter(kind for _, kind in run)
     common = [word for word, kind in run if kind == "common"]
     fuzzy = [word for word, kind in run if kind == "fuzzy"]
@@ -185,18 +194,18 @@ def _confidence(
     supported = bool(kinds["initial"]) or allow_list.is_introduced(text, run[0][0].start)
     if capitals and (supported or fuzzy or not _opens_sentence(text, capitals[0])):
         return COMMON
-    if fuzzy and (supported or any(_is_no_word(text, word, allow_list) for word in fuzzy)):
+    if fuzzy and (supported or any(_is_unknown_word(text, word, allow_list) for word in fuzzy)):
         return FUZZY
     return 0.0
 
 
 def _opens_sentence(text: str, word: Word) -> bool:
-    """RETURNS (bool): Or the word is too short to say anything."""
+    """Check whether a word opens a sentence, or is too short to tell."""
     before = text[max(0, word.start - 20) : word.start]
     return len(word.folded) < MIN_LETTERS or bool(_SENTENCE_END.search(before))
 
 
-def _is_no_word(text: str, word: Word, allow_list: AllowList) -> bool:
+def _is_unknown_word(text: str, word: Word, allow_list: AllowList) -> bool:
     is_word = allow_list.is_ordinary(word.folded)
     return not is_word and not allow_list.covers(text, word.start, word.end)
 

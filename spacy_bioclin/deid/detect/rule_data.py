@@ -1,4 +1,4 @@
-"""From the lines of rules_*.yml to compiled rules; rules_common.yml says what the fields mean."""
+"""Compile the entries of rules_*.yml; rules_common.yml explains the fields."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import phonenumbers
 import srsly
 
 from ...errors import BioclinError
-from .checks import CHECKS, Check
+from .checks import CHECKS, Check, parse_phone
 
 LANGS = ("es", "en")
 
@@ -23,12 +23,12 @@ _LABEL_ITEM = re.compile(r"(?:(?P<letter>[a-z])|\[(?P<letters>[a-z]+)\])(?P<opti
 
 
 class Rule(NamedTuple):
-    """One rule, compiled.
+    """A compiled rule.
 
-    case (bool): The pattern sees upper case.
-    label, separator (re.Pattern | None): What stands before a value.
+    case (bool): The pattern is case-sensitive.
+    label, separator (re.Pattern | None): What is before a value.
     behind (re.Pattern | None): A value right before a label.
-    more (re.Pattern | None): Between a value and another of the same label.
+    more (re.Pattern | None): What is between two values of one label.
     """
 
     kind: str
@@ -59,7 +59,7 @@ def read_entries(*langs: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]
     """Read the rules of some languages after those of every language.
 
     langs (str): Of LANGS.
-    YIELDS (tuple[dict, dict]): A rule as it is written, and its macros.
+    YIELDS (tuple[dict, dict]): The entry of a rule, and its macros.
     """
     common: dict[str, str] = {}
     for name in ("common", *dict.fromkeys(langs)):
@@ -73,8 +73,8 @@ def read_entries(*langs: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]
 def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None = None) -> Rule:
     """Compile a rule.
 
-    entry (dict[str, Any]): As it is written.
-    macros (dict[str, str]): What <name> stands for.
+    entry (dict[str, Any]): See rules_common.yml.
+    macros (dict[str, str]): Name in <name> -> pattern.
     label (str | None): Pattern of a label.
     """
 
@@ -86,9 +86,10 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
     confidence = entry["confidence"]
     check = CHECKS[entry["check"]] if "check" in entry else None
     if "phone" in entry:
-        check = _make_phone_check(tuple(entry["phone"]))
-    separator = _expand(entry.get("separator", "<separator>"), macros) if label else ""
-    behind = None
+        check = _make_phone_check(entry["phone"])
+    separator = behind = None
+    if label is not None:
+        separator = _compile(_expand(entry.get("separator", "<separator>"), macros))
     if label is not None and "behind" in entry:
         value = source if "v" in pattern.groupindex else f"(?P<v>{source})"
         behind = _compile(rf"(?<![0-9a-z])(?<![a-z]-){value}{_expand(entry['behind'], macros)}\Z")
@@ -106,14 +107,18 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
         after=compiled("after"),
         with_context=entry.get("with_context", 0.0),
         label=None if label is None else _compile(label),
-        separator=None if label is None else _compile(separator),
+        separator=separator,
         behind=behind,
         more=compiled("more"),
     )
 
 
 def make_label_rules(entry: dict[str, Any], macros: dict[str, str]) -> Iterator[tuple[str, Rule]]:
-    """YIELDS (tuple[str, Rule]): First word of some labels, and the rule for these."""
+    """Compile one rule for each first word of the labels, which is found faster.
+
+    YIELDS (tuple[str, Rule]): First word, and the rule for the labels that begin with it.
+    RAISES (BioclinError): A label does not begin with a whole word.
+    """
     groups: dict[str, list[str]] = {}
     dotted = ["[.] ?".join(acronym) + "[.]?" for acronym in entry.get("acronyms", ())]
     for label in [*entry["labels"], *entry.get("acronyms", ()), *dotted]:
@@ -125,7 +130,7 @@ def make_label_rules(entry: dict[str, Any], macros: dict[str, str]) -> Iterator[
 
 
 def _first_words(label: str, kind: str) -> set[str]:
-    """RETURNS (set[str]): "medic[oa]s?[.]?" -> medico, medica, medicos, medicas."""
+    """List the first words of a label: "medic[oa]s?[.]?" -> medico, medica, medicos, medicas."""
     words, at = {""}, 0
     while item := _LABEL_ITEM.match(label, at):
         letters = item["letters"] or item["letter"]
@@ -139,19 +144,13 @@ def _first_words(label: str, kind: str) -> set[str]:
 
 
 def _expand(pattern: str, macros: dict[str, str]) -> str:
-    """RETURNS (str): The pattern with every <name> replaced by its macro."""
+    """Replace every <name> in a pattern by its macro."""
     return _MACRO.sub(lambda m: f"(?:{_expand(macros[m[1]], macros)})", pattern)
 
 
-def _make_phone_check(regions: tuple[str, ...]) -> Check:
+def _make_phone_check(regions: list[str]) -> Check:
     def is_phone(number: str) -> bool:
-        for region in regions:
-            try:
-                parsed = phonenumbers.parse(number, region)
-            except phonenumbers.NumberParseException:
-                continue
-            if phonenumbers.is_valid_number(parsed):
-                return True
-        return False
+        parsed = (parse_phone(number, region) for region in regions)
+        return any(one is not None and phonenumbers.is_valid_number(one) for one in parsed)
 
     return is_phone

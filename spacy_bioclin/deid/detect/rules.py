@@ -1,8 +1,8 @@
-"""Structured PHI by rules that are data: rules_common.yml, rules_es.yml and rules_en.yml.
+"""Find structured PHI by the rules in rules_common.yml, rules_es.yml and rules_en.yml.
 
-A text is read three times: by words (labels such as "NHC", titles, street types), by tokens that
-hold a digit, and by marks such as "@". What stands there says which rules may begin at that place,
-and only these are tried. Every quantifier has a bound, so that any input takes linear time.
+A text is read three times: by words (labels such as "NHC", titles, street types), by tokens with a
+digit, and by marks such as "@". The word, token or mark decides which rules may begin there, and
+only these are tried. Every quantifier has a bound, so that any input takes linear time.
 """
 
 import re
@@ -17,20 +17,20 @@ from ..spans import PhiSpan
 from .checks import Check
 from .rule_data import LANGS, Rule, make_label_rules, make_rule, read_entries
 
-# Characters before a match, on its line or the line above, where context words count.
+# Characters before a match, on its line or the line above, in which context words count.
 CONTEXT_WINDOW = 80
 # The longest token (letters and digits) that rules look at, and the longest word before it.
 MAX_TOKEN, MAX_PREFIX = 40, 12
-# Value before its label: "4960926 (NHC)"; where a value's line break is looked for.
+# Characters to search for a value before its label ("4960926 (NHC)"), and for a line break in it.
 BEHIND_WINDOW, BREAK_WINDOW = 40, 30
-# Different values in one text that checks look at; a phone number takes 0.1 ms.
+# Different values of a text that are checked; a phone number takes 0.1 ms.
 MAX_CHECKS = 1000
 # "Tel. 961622403 / 961622404 / ..."
 MAX_VALUES = 4
 
 _WORD = re.compile("[a-z]+")
 _BREAK = re.compile(r"(?<!\n)\n(?!\n)")
-# What stands before the T. of C.U.I.T., the F of 54F321, the dl of mg/dl.
+# Text before the T. of C.U.I.T., the F of 54F321, the dl of mg/dl.
 _INSIDE = re.compile(r"(?:[a-z][.]|.?[0-9]|[gl]/)\Z", re.DOTALL)
 _DIGITS = re.compile("[0-9][0-9a-z]*")
 _PREFIX = re.compile(r"(?<![0-9a-z])[a-z]{1,4}(?:[ ./-]{1,2}| [/-] )\Z")
@@ -40,25 +40,18 @@ _SHAPE = {ord(char): "a" for char in "abcdefghijklmnopqrstuvwxyz"} | {
 
 
 class View(NamedTuple):
-    """A text as rules see it.
+    """A text in the forms that rules match, all of the same length.
 
-    plain (str): Of the same length: letters without accents, one kind of blank, hyphen and digit.
+    plain (str): Letters without accents, one kind of blank, hyphen and digit.
     folded (str): The same in lower case.
-    joined (str): And with single line breaks as blanks.
-    checked (dict[tuple[Check, str], bool]): What checks said, by value.
+    joined (str): The same with single line breaks as blanks.
+    checked (dict[tuple[Check, str], bool]): Results of checks, by value.
     """
 
     plain: str
     folded: str
     joined: str
     checked: dict[tuple[Check, str], bool]
-
-
-class Match(NamedTuple):
-    start: int
-    end: int
-    confidence: float
-    rule: Rule
 
 
 def _make_plain_table() -> dict[int, str]:
@@ -79,7 +72,7 @@ _PLAIN = _make_plain_table()
 
 
 def make_view(text: str) -> View:
-    """RETURNS (View): Of the same length as the text."""
+    """Make the forms of a text."""
     plain = text.translate(_PLAIN)
     folded = plain.lower()
     if len(folded) != len(plain):  # a letter that becomes two in lower case
@@ -88,8 +81,7 @@ def make_view(text: str) -> View:
 
 
 def _compose(text: str) -> tuple[str, list[int]]:
-    """RETURNS (tuple[str, list[int]]): The text with letters and their accents in one (NFC), and
-    where each of its characters, and its end, was."""
+    """Compose letters and their accents (NFC), and list the original offset of each character."""
     pieces: list[str] = []
     starts: list[int] = []
     for cluster in re.finditer(r".[\u0300-\u036f]{0,8}", text, re.DOTALL):
@@ -100,7 +92,7 @@ def _compose(text: str) -> tuple[str, list[int]]:
 
 
 class RuleSet:
-    """Rules of one or more languages, by where they begin."""
+    """Rules of one or more languages, indexed by how they begin."""
 
     def __init__(self) -> None:
         self.by_word: dict[str, list[Rule]] = {}
@@ -113,7 +105,7 @@ class RuleSet:
         """Compile a rule.
 
         entry (dict[str, Any]): See rules_common.yml.
-        macros (dict[str, str]): What <name> stands for.
+        macros (dict[str, str]): Name in <name> -> pattern.
         RAISES (BioclinError): A label does not begin with a whole word.
         """
         self.kinds[entry["kind"]] = entry["type"]
@@ -136,10 +128,9 @@ class RuleSet:
     def find(self, text: str) -> list[PhiSpan]:
         """Find PHI.
 
-        text (str): Untouched.
-        RETURNS (list[PhiSpan]): By start, without overlaps: where two rules find the same place,
-            the more confident, then the longer one stays. The label is a PHI type, the detector is
-            the kind of the rule. Many have a low confidence.
+        RETURNS (list[PhiSpan]): Sorted, without overlaps: of two, the more confident, then the
+            longer one stays. The label is a PHI type, the detector is the kind of the rule. Many
+            have a low confidence.
         """
         if unicodedata.is_normalized("NFC", text):
             return self._find(text)
@@ -149,13 +140,11 @@ class RuleSet:
 
     def _find(self, text: str) -> list[PhiSpan]:
         view = make_view(text)
-        matches = [*self._find_words(view), *self._find_numbers(view), *self._find_marks(view)]
-        return [
-            PhiSpan(m.start, m.end, m.rule.phi_type, m.confidence, m.rule.kind)
-            for m in _resolve(matches)
-        ]
+        return _resolve(
+            [*self._find_words(view), *self._find_numbers(view), *self._find_marks(view)]
+        )
 
-    def _find_words(self, view: View) -> Iterator[Match]:
+    def _find_words(self, view: View) -> Iterator[PhiSpan]:
         by_word = self.by_word
         for word in _WORD.finditer(view.folded):
             rules = by_word.get(word[0])
@@ -169,7 +158,7 @@ class RuleSet:
                     elif not inside:
                         yield from _match_label(view, rule, word.start())
 
-    def _find_numbers(self, view: View) -> Iterator[Match]:
+    def _find_numbers(self, view: View) -> Iterator[PhiSpan]:
         folded = view.folded
         for token in _DIGITS.finditer(folded):
             start, end = token.span()
@@ -184,7 +173,7 @@ class RuleSet:
             for rule in self._rules_at(folded[start : end + 2].translate(_SHAPE)):
                 yield from _match(view, rule, start)
 
-    def _find_marks(self, view: View) -> Iterator[Match]:
+    def _find_marks(self, view: View) -> Iterator[PhiSpan]:
         for mark, back, rule in self.by_mark:
             text = view.plain if rule.case else view.folded
             for found in mark.finditer(text):
@@ -194,15 +183,15 @@ class RuleSet:
                 )
 
 
-def _match(view: View, rule: Rule, at: int) -> Iterator[Match]:
-    """YIELDS (Match): What the rule finds exactly there; one or none."""
+def _match(view: View, rule: Rule, at: int) -> Iterator[PhiSpan]:
+    """Match a rule at a place."""
     found = rule.pattern.match(view.plain if rule.case else view.folded, at)
     if found is not None:
         yield _make_match(view, rule, found)
 
 
-def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
-    """YIELDS (Match): Values after a label, or before it."""
+def _match_label(view: View, rule: Rule, at: int) -> Iterator[PhiSpan]:
+    """Match the values after a label, or before it."""
     assert rule.label is not None and rule.separator is not None
     label = rule.label.match(view.folded, at)
     separator = rule.separator.match(view.folded, label.end()) if label is not None else None
@@ -226,18 +215,18 @@ def _match_label(view: View, rule: Rule, at: int) -> Iterator[Match]:
         found = rule.pattern.match(text, more.end()) if more is not None else None
 
 
-def _make_match(view: View, rule: Rule, found: re.Match[str]) -> Match:
-    """RETURNS (Match): The value, with the bracket that opens before it: "(555) 123-4567"."""
+def _make_match(view: View, rule: Rule, found: re.Match[str]) -> PhiSpan:
+    """Make the span of a value, with the bracket that opens before it: "(555) 123-4567"."""
     start, end = found.span("v" if "v" in found.re.groupindex else 0)
     if view.folded[start - 1 : start] == "(":
         value = view.folded[start:end]
         if ")" in value and "(" not in value:
             start -= 1
-    return Match(start, end, _score(view, rule, start, end), rule)
+    return PhiSpan(start, end, rule.phi_type, _score(view, rule, start, end), rule.kind)
 
 
 def _score(view: View, rule: Rule, start: int, end: int) -> float:
-    """RETURNS (float): The rule's confidence, moved by its check, then raised by context."""
+    """Compute the confidence: the rule's own, changed by its check, then raised by context."""
     confidence = rule.confidence
     if rule.check is not None:
         key = rule.check, view.folded[start:end]
@@ -264,19 +253,17 @@ def _has_context(folded: str, rule: Rule, start: int, end: int) -> bool:
     return not rule.context.isdisjoint(words)
 
 
-def _resolve(matches: list[Match]) -> list[Match]:
-    """RETURNS (list[Match]): Without overlaps, by start."""
+def _resolve(matches: list[PhiSpan]) -> list[PhiSpan]:
+    """Sort matches by start and resolve overlaps."""
     matches.sort(key=lambda m: (-m.confidence, m.start - m.end, m.start))
-    starts: list[int] = []
-    kept: list[Match] = []
+    kept: list[PhiSpan] = []
     for match in matches:
-        at = bisect_left(starts, match.start)
-        if at and kept[at - 1].end > match.start:
-            continue
-        if at < len(kept) and starts[at] < match.end:
-            continue
-        starts.insert(at, match.start)
-        kept.insert(at, match)
+        at = bisect_left(kept, match)
+        if not (
+            (at and kept[at - 1].end > match.start)
+            or (at < len(kept) and kept[at].start < match.end)
+        ):
+            kept.insert(at, match)
     return kept
 
 
@@ -285,7 +272,7 @@ def load_rules(*langs: str) -> RuleSet:
     """Load the rules of some languages, and those of every language.
 
     langs (str): "es", "en" or both.
-    RETURNS (RuleSet): One for all who ask for the same.
+    RETURNS (RuleSet): Cached.
     RAISES (BioclinError): There are no rules for a language.
     """
     unknown = [lang for lang in langs if lang not in LANGS]

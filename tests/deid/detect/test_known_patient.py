@@ -224,7 +224,7 @@ def test_addresses_with_the_number_first() -> None:
         ({"emails": ["Zacarías"]}, r"emails\[0\]"),
         ({"addresses": [None, "7"]}, r"addresses\["),
         ({"id": 777}, "id"),
-        (["Zacarías"], "dict"),
+        (["Zacarías"], "patient: want a table"),
     ],
 )
 def test_unreadable_data(patient: Any, key: str) -> None:
