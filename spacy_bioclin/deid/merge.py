@@ -1,4 +1,4 @@
-"""From what several detectors found to spans that do not overlap."""
+"""Merge the overlapping spans of several detectors."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,54 +12,50 @@ def merge_spans(
     overlaps: str,
     thresholds: Mapping[str, float],
 ) -> list[PhiSpan]:
-    """Join the detectors' spans. Recall comes first: of overlapping spans one wins and keeps its
-    offsets, and what it does not cover of the others stays a span of its own.
+    """Merge overlapping PHI spans: one wins, and what it does not cover of the others stays.
 
+    Recall comes first: every character of every span remains in some span.
     spans (Iterable[PhiSpan]): Of one text, in any order.
-    text (str): Their text. What holds no letter and no digit is no span.
-    overlaps (str): Who wins: the most "confident" span, or the "longest". Ties go to the other
-        criterion, then to the first in the text.
-    thresholds (Mapping[str, float]): Least confidence by label; labels that it does not name are
-        all taken.
+    text (str): Their text. A span without letters and digits is dropped.
+    overlaps (str): What wins: the most "confident" span, or the "longest". Ties are decided by the
+        other criterion, then by the order in the text.
+    thresholds (Mapping[str, float]): Least confidence by label; other labels have none.
     RETURNS (list[PhiSpan]): Sorted, not overlapping. Detectors that agree with the winner on its
         label and overlap it are joined by "+".
     """
     kept = [span for span in spans if span.confidence >= thresholds.get(span.label, 0.0)]
 
     def rank(span: PhiSpan) -> tuple[float, ...]:
-        by_length, by_confidence = span.start - span.end, -span.confidence
-        first = (
-            (by_confidence, by_length) if overlaps == "confident" else (by_length, by_confidence)
-        )
-        return (*first, span.start)
+        criteria = -span.confidence, span.start - span.end
+        return (*(criteria if overlaps == "confident" else criteria[::-1]), span.start)
 
     merged: list[PhiSpan] = []
     for span in sorted(kept, key=rank):
-        pieces = [(span.start, span.end)]
         for i, winner in enumerate(merged):
-            if winner.start < span.end and span.start < winner.end:
-                pieces = [part for piece in pieces for part in _without(piece, winner)]
-                if winner.label == span.label and span.detector not in winner.detector.split("+"):
-                    merged[i] = winner._replace(detector=f"{winner.detector}+{span.detector}")
-        for piece in pieces:
-            start, end = _trim(text, *piece)
-            if start < end:
-                merged.append(span._replace(start=start, end=end))
+            overlap = winner.start < span.end and span.start < winner.end
+            is_new = span.detector not in winner.detector.split("+")
+            if overlap and is_new and winner.label == span.label:
+                merged[i] = winner._replace(detector=f"{winner.detector}+{span.detector}")
+        for piece in subtract(span, merged):
+            value = text[piece.start : piece.end]
+            if any(map(str.isalnum, value)):
+                start, end = piece.end - len(value.lstrip()), piece.start + len(value.rstrip())
+                merged.append(piece._replace(start=start, end=end))
     return sorted(merged)
 
 
-def _without(piece: tuple[int, int], span: PhiSpan) -> list[tuple[int, int]]:
-    """RETURNS (list[tuple[int, int]]): What a span leaves of a piece."""
-    start, end = piece
-    if span.end <= start or end <= span.start:
-        return [piece]
-    return [(a, b) for a, b in ((start, span.start), (span.end, end)) if a < b]
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """Take blanks off the edges. RETURNS (tuple[int, int]): Empty if nothing is left to hide."""
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return (start, end) if any(char.isalnum() for char in text[start:end]) else (start, start)
+def subtract(span: PhiSpan, others: Iterable[PhiSpan]) -> list[PhiSpan]:
+    """Cut a span into the pieces that other spans do not cover."""
+    pieces = [span]
+    for other in others:
+        if other.start < span.end and span.start < other.end:
+            pieces = [
+                piece._replace(start=start, end=end)
+                for piece in pieces
+                for start, end in (
+                    (piece.start, min(piece.end, other.start)),
+                    (max(piece.start, other.end), piece.end),
+                )
+                if start < end
+            ]
+    return pieces

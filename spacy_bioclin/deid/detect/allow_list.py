@@ -1,23 +1,22 @@
-"""What looks like a name or a place and is none: eponyms and drugs, as data in allow_list.yml.
+"""Recognise eponyms and drugs that look like names or places, by the lists in allow_list.yml.
 
-Recall comes first: a span leaves the PHI only if all of this holds.
+Recall comes first: a span is removed from the PHI only if all of these conditions hold.
 
 1. Each of its words is listed (eponym or drug), a head ("enfermedad", "syndrome"), a particle
-   ("de", "y") or a possessive "s"; one word at least is listed. One word that is not listed will do
-   after or before an open head ("síndrome de Xyz", "Xyz sign"), unless it is a usual name.
-2. Nothing beside it says person or place: no title ("Dr. Parkinson"), no label of a field
+   ("de", "y") or a possessive "s"; one word at least is listed. A single word that is not listed is
+   accepted after or before an open head ("síndrome de Xyz", "Xyz sign"), unless it is a usual name.
+2. Nothing beside it suggests a person or place: no title ("Dr. Parkinson"), no label of a field
    ("Apellidos: Wilson"), no relative ("su hija, Crohn"), no initial ("J. Crohn", "Crohn, J."), no
-   other word with a capital but heads, listed words, acronyms and ordinary words that open a
+   other word with a capital except heads, listed words, acronyms and ordinary words that open a
    sentence ("María Crohn", "Crohn, María", but "Posible Crohn"), no place before it ("Hospital de
    Santa Lucía") or, with a capital, after it ("Wilson Street").
 3. A word that is a surname, a given name or a town too (also_names) has evidence: a head before it
    with "de" or nothing between ("enfermedad de Wilson", "signos de Murphy y Blumberg", "escala
    modificada de Marsh"), a head after it ("Graves disease", "Glasgow coma scale"); a result after
    a sign, test, stain, scale or bacterium ("Murphy positivo", "Glasgow: 15"); a dose or a word of
-   treatment beside a drug. One of several words joined by hyphens will do.
+   treatment beside a drug. Of several words joined by hyphens, one with evidence is enough.
 """
 
-import importlib
 import re
 from functools import cache
 from pathlib import Path
@@ -26,23 +25,18 @@ from typing import NamedTuple
 import srsly
 
 from ...text import fold_alnum
+from ..surrogates.name_lists import provider_names
 
 ALLOW_LIST = Path(__file__).with_name("allow_list.yml")
-# Characters that are looked at on either side of a span.
+# Size of the context on either side of a span, in characters.
 CONTEXT_CHARS = 90
 MAX_PHRASE = 4
 NAME_LOCALES = ("es_ES", "es_MX", "es_AR", "es_CO", "en_US", "en_GB")
 WITH_RESULT = {"sign", "test", "stain", "scale", "bacterium"}
-WORD_LISTS: tuple[str, ...] = (
-    "titles",
-    "titles_after",
-    "places",
-    "persons",
-    "particles",
-    "openers",
-    "heads",
+WORD_LISTS = (
+    *("titles", "titles_after", "places", "persons", "particles", "openers"),
+    *("heads", "open_heads", "heads_after", "results", "drug_words"),
 )
-WORD_LISTS += ("open_heads", "heads_after", "results", "drug_words")
 # Letters with their accents, composed or not.
 WORD = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+")
 _CLAUSE_END = re.compile(r"[;:()\[\]\r]|[.!?](?=\s|$)|\n\s*\n")
@@ -57,29 +51,31 @@ class Near(NamedTuple):
 
     text: str
     folded: str
-    gap: str  # what stands between it and the word or span next to it
+    gap: str  # the text between it and the next word or the span
 
     @property
     def capital(self) -> bool:
+        """Whether it begins with a capital."""
         return self.text[0].isupper()
 
 
 @cache
 def usual_names() -> frozenset[str]:
-    """RETURNS (frozenset[str]): Folded given names and surnames of Faker's lists."""
-    names: set[str] = set()
-    for locale in NAME_LOCALES:
-        provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
-        for field in ("first_names", "first_names_male", "first_names_female", "last_names"):
-            for name in getattr(provider, field, ()):
-                names.update(fold_alnum(word) for word in name.split())
-    return frozenset(names)
+    """Load the folded given names and surnames of Faker's lists."""
+    fields = ("first_names", "first_names_male", "first_names_female", "last_names")
+    return frozenset(
+        fold_alnum(word)
+        for locale in NAME_LOCALES
+        for field in fields
+        for name in provider_names(locale, field)
+        for word in name.split()
+    )
 
 
 class AllowList:
-    """See the module.
+    """Decide whether a span is an eponym or a drug; the rules are in the module's docstring.
 
-    lang (str): Whose ordinary words count; a language that has none gets those of all.
+    lang (str): Language of the ordinary words; a language without any gets those of all.
     """
 
     def __init__(self, lang: str) -> None:
@@ -99,32 +95,30 @@ class AllowList:
         self._titles, self._titles_after = words["titles"], words["titles_after"]
         self._places, self._persons = words["places"], words["persons"]
         self._particles, self._openers = words["particles"], words["openers"]
+        self._fill = self._heads | self._heads_after | self._particles
+        self._not_names = self._fill | self._results | self._drug_words
         ordinary = data["ordinary"]
-        self._ordinary = frozenset().union(
-            *(
-                map(fold_alnum, ordinary[name])
-                for name in ([lang] if lang in ordinary else ordinary)
-            )
-        )
+        lists = [ordinary[lang]] if lang in ordinary else ordinary.values()
+        self._ordinary = frozenset(fold_alnum(word) for words in lists for word in words)
 
     def is_ordinary(self, word: str) -> bool:
-        """RETURNS (bool): A word of the language that is a name too, or nearly one ("Blanco")."""
+        """Check for a word of the language that is a name too, or nearly one ("Blanco")."""
         return fold_alnum(word) in self._ordinary
 
     def is_acronym(self, word: str) -> bool:
-        """RETURNS (bool): Capitals such as TAC, which are no initials."""
+        """Check for capitals such as TAC, which are not initials."""
         return word in self._acronyms
 
     def is_title(self, word: str) -> bool:
-        """RETURNS (bool): What stands before a name ("Dra", "señor")."""
+        """Check for a word that precedes a name ("Dra", "señor")."""
         return fold_alnum(word) in self._titles
 
     def covers(self, text: str, start: int, end: int) -> bool:
-        """Is what looks like a name or a place an eponym or a drug, here?
+        """Check whether a span that looks like a name or a place is an eponym or a drug.
 
-        start (int): Of the span, in code points.
-        end (int): Exclusive.
-        RETURNS (bool): True: it is no PHI. The rule stands in the docstring of the module.
+        start (int): Start of the span, in code points.
+        end (int): Its end, exclusive.
+        RETURNS (bool): True if it is not PHI.
         """
         body = text[start:end]
         if any(char.isdigit() or char in "@_" for char in body):
@@ -143,8 +137,7 @@ class AllowList:
         return own_head or self._has_evidence(categories, before, after, text[end:])
 
     def _read(self, words: list[str]) -> list[tuple[str, ...]] | None:
-        """RETURNS (list[tuple[str, ...]] | None): The entries that the words are made of, beside
-        heads and particles; None if a word is none of them."""
+        """Find the entries in a phrase, beside heads and particles; None if it has other words."""
         found, i = [], 0
         while i < len(words):
             for n in range(min(MAX_PHRASE, len(words) - i), 0, -1):
@@ -154,7 +147,7 @@ class AllowList:
                     i += n
                     break
             else:
-                if not (words[i] in self._heads | self._heads_after or words[i] in self._particles):
+                if words[i] not in self._fill:
                     return None
                 i += 1
         return found
@@ -191,8 +184,7 @@ class AllowList:
         )
 
     def is_introduced(self, text: str, start: int, before: list[Near] | None = None) -> bool:
-        """RETURNS (bool): A title stands before this place, or the label of a field that holds a
-        name or a place."""
+        """Check for a title, or the label of a field with a name or a place, before an offset."""
         before = _before(text, start) if before is None else before
         if before and before[0].folded in self._titles and not before[0].gap.strip(" .:\n"):
             return True
@@ -205,23 +197,19 @@ class AllowList:
         )
 
     def _is_name_beside(self, near: Near, *, is_before: bool) -> bool:
-        """RETURNS (bool): The next word may be another part of a person's name."""
+        """Check whether the next word may be another part of a person's name."""
         gap = near.gap.replace("\n", " ")
         if near.text in self._acronyms or not near.capital:
             return False
         if len(near.text) > 1 and _GRADE.fullmatch(near.text):
             return False
         if len(near.folded) == 1:  # an initial: "J. Crohn", "Crohn, J."
-            return (
-                not gap.strip(" .," if is_before else " ,") and near.folded not in self._particles
-            )
+            separators = " .," if is_before else " ,"
+            return not gap.strip(separators) and near.folded not in self._particles
         if near.text.isupper() and near.folded in self._titles_after:
             return not gap.strip(" ,")
         if not gap.strip(" -") or (gap.strip() == "," and near.folded in usual_names()):
-            known = (
-                self._heads | self._heads_after | self._results | self._drug_words | self._particles
-            )
-            return near.folded not in known and (near.folded,) not in self.entries
+            return near.folded not in self._not_names and (near.folded,) not in self.entries
         return False
 
     def _opens_sentence(self, text: str, start: int, near: Near) -> bool:
@@ -243,13 +231,13 @@ class AllowList:
         return is_score or bool(after and after[0].folded in self._results)
 
     def _drug_word_before(self, before: list[Near]) -> bool:
-        """RETURNS (bool): "toma X", "tratamiento con X"."""
+        """Check for "toma X", "tratamiento con X"."""
         of = bool(before) and before[0].folded in ("con", "de", "with", "of")
         nearest = before[of] if len(before) > of else None
         return nearest is not None and nearest.folded in self._drug_words
 
     def _head_before(self, before: list[Near]) -> bool:
-        """RETURNS (bool): A head, one plain word or none, listed words and particles."""
+        """Check for a head, followed by at most one plain word, listed words and particles."""
         plain = 0
         for near in before:
             if _CLAUSE_END.search(near.gap) or near.folded in self._persons:
@@ -280,10 +268,9 @@ def _key(phrase: str) -> tuple[str, ...]:
 
 
 def _before(text: str, start: int) -> list[Near]:
-    """RETURNS (list[Near]): Words before a place, the nearest first."""
-    offset = max(0, start - CONTEXT_CHARS)
+    """List the words before an offset, the nearest first."""
     found, right = [], start
-    for match in reversed(list(WORD.finditer(text, offset, start))):
+    for match in reversed(list(WORD.finditer(text, max(0, start - CONTEXT_CHARS), start))):
         found.append(Near(match.group(), fold_alnum(match.group()), text[match.end() : right]))
         right = match.start()
     return found
@@ -291,7 +278,7 @@ def _before(text: str, start: int) -> list[Near]:
 
 def _after(text: str, end: int) -> list[Near]:
     found, left = [], end
-    for match in WORD.finditer(text, end, min(len(text), end + CONTEXT_CHARS)):
+    for match in WORD.finditer(text, end, end + CONTEXT_CHARS):
         found.append(Near(match.group(), fold_alnum(match.group()), text[left : match.start()]))
         left = match.end()
     return found
@@ -299,5 +286,5 @@ def _after(text: str, end: int) -> list[Near]:
 
 @cache
 def load_allow_list(lang: str) -> AllowList:
-    """RETURNS (AllowList): The list that ships, with the ordinary words of a language."""
+    """Load the list that ships, with the ordinary words of a language."""
     return AllowList(lang)

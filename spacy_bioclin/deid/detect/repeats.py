@@ -1,39 +1,41 @@
-"""A string that is PHI in one place is PHI wherever it stands in the note."""
+"""Find the other places of PHI: a string that is PHI once is PHI everywhere in the note."""
 
 import re
 from collections.abc import Callable, Iterator
 
 from ...text import MIN_CHARS, find_values, fold_alnum
 from ..labels import SCHEMES, scheme_labels, type_of
+from ..merge import subtract
+from ..rewrite import rewrite
 from ..spans import PhiSpan
 from ..surrogates.persons import PARTICLES, TITLES
 
 NAMES = ("patient_name", "staff_name")
 REPEAT = "repeat"
 _WORD = re.compile(r"[^\W\d_]+")
-# Words of the labels ("hospital", "calle") are written by the masks themselves.
+_FREE = re.compile(rb"\0+")
+# Words of the labels ("hospital", "calle"), which the masks contain.
 _LABEL_WORDS = frozenset(
     fold_alnum(word)
     for scheme in SCHEMES
     for label in scheme_labels(scheme)
     for word in re.split(r"[_-]", label)
 )
-# Words of names that say nothing about who it is.
+# Words of names that do not identify a person.
 NOT_NAMES = _LABEL_WORDS | PARTICLES | TITLES
 Keeps = Callable[[PhiSpan], bool]
 
 
 def values_to_hide(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[tuple[str, str]]:
-    """List the strings that must not stand in the safe note: what the spans cover, and the single
-    words of names.
+    """List the strings that must not be in the safe note: the spans' and the words of names.
 
     A word of a name is left out if the note has it elsewhere as an ordinary word, in lower case
     while the name is not ("Blanco", "blanco").
-    keeps (Callable): Says which spans the policy leaves as they are.
-    RETURNS (list[tuple[str, str]]): Label and string, once each, in order of the text.
+    keeps (Callable): Whether the policy keeps a span.
+    RETURNS (list[tuple[str, str]]): Label and string, without duplicates, in order of the text.
     """
     hidden = [span for span in spans if not keeps(span)]
-    outside = _outside(text, hidden)
+    outside = rewrite(text, [(span.start, span.end, "\n") for span in hidden])[0]
     ordinary = {fold_alnum(word) for word in _WORD.findall(outside) if word.islower()}
     values: dict[tuple[str, str], None] = {}
     for span in hidden:
@@ -48,12 +50,12 @@ def values_to_hide(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[tup
 
 
 def find_repeats(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[PhiSpan]:
-    """Add every other place where hidden PHI stands.
+    """Add every other place of hidden PHI.
 
     spans (list[PhiSpan]): Sorted, not overlapping.
-    keeps (Callable): Says which spans the policy leaves as they are.
+    keeps (Callable): Whether the policy keeps a span.
     RETURNS (list[PhiSpan]): Sorted, not overlapping; the added ones have the detector "repeat" and
-        the confidence of the surest span of their label. They may cut a kept span short.
+        the highest confidence of their label. They may shorten a kept span.
     """
     confidence: dict[str, float] = {}
     for span in spans:
@@ -65,62 +67,21 @@ def find_repeats(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[PhiSp
     added = []
     found = find_values(values_to_hide(spans, text, keeps=keeps), text)
     for start, end, label in sorted(found, key=lambda span: (span[0] - span[1], span)):
-        for left, right in _free(taken, start, end):
-            if any(char.isalnum() for char in text[left:right]):
-                added.append(PhiSpan(left, right, label, confidence[label], REPEAT))
+        for free in _FREE.finditer(taken, start, end):
+            if any(map(str.isalnum, text[free.start() : free.end()])):
+                added.append(PhiSpan(*free.span(), label, confidence[label], REPEAT))
         taken[start:end] = b"\1" * (end - start)
     if not added:
         return spans
-    kept = [piece for span in spans for piece in _cut(span, added, text)]
-    return sorted(kept + added)
+    kept = [piece for span in spans for piece in subtract(span, added)]
+    return sorted(added + [span for span in kept if text[span.start : span.end].strip()])
 
 
 def _words_of(value: str, ordinary: set[str]) -> Iterator[str]:
-    """YIELDS (str): Words of a name that say who it is."""
+    """List the words of a name that identify a person."""
     for word in _WORD.findall(value):
         folded = fold_alnum(word)
         if len(folded) < MIN_CHARS or folded in NOT_NAMES:
             continue
         if word.islower() or folded not in ordinary:
             yield word
-
-
-def _outside(text: str, spans: list[PhiSpan]) -> str:
-    parts, done = [], 0
-    for span in spans:
-        parts.append(text[done : span.start])
-        done = span.end
-    return "\n".join([*parts, text[done:]])
-
-
-def _free(taken: bytearray, start: int, end: int) -> list[tuple[int, int]]:
-    """RETURNS (list[tuple[int, int]]): The stretches of start:end that no span has yet."""
-    runs, begin = [], None
-    for i in range(start, end + 1):
-        free = i < end and not taken[i]
-        if free and begin is None:
-            begin = i
-        elif not free and begin is not None:
-            runs.append((begin, i))
-            begin = None
-    return runs
-
-
-def _cut(span: PhiSpan, others: list[PhiSpan], text: str) -> list[PhiSpan]:
-    """RETURNS (list[PhiSpan]): What the others leave of a span."""
-    pieces = [(span.start, span.end)]
-    for other in others:
-        pieces = (
-            [
-                (a, b)
-                for start, end in pieces
-                for a, b in (
-                    (start, min(end, max(start, other.start))),
-                    (max(start, min(end, other.end)), end),
-                )
-                if a < b
-            ]
-            if other.start < span.end and span.start < other.end
-            else pieces
-        )
-    return [span._replace(start=a, end=b) for a, b in pieces if text[a:b].strip()]

@@ -47,7 +47,7 @@ class NameLists(NamedTuple):
     letters: str
 
 
-def _provider_names(locale: str, attribute: str) -> tuple[str, ...]:
+def provider_names(locale: str, attribute: str) -> tuple[str, ...]:
     """Read Faker's names in alphabetical order: its own may change with the version."""
     provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
     return tuple(sorted(getattr(provider, attribute, ())))
@@ -56,7 +56,7 @@ def _provider_names(locale: str, attribute: str) -> tuple[str, ...]:
 def _kinds(locale: str) -> dict[str, frozenset[str]]:
     kinds: defaultdict[str, set[str]] = defaultdict(set)
     for kind, attribute in ATTRIBUTES.items():
-        for name in _provider_names(locale, attribute):
+        for name in provider_names(locale, attribute):
             for word in name.replace("-", " ").split():
                 kinds[fold_alnum(word)].add(kind)
     for word, gender in GENDERS.items():
@@ -79,7 +79,7 @@ def load_names(lang: str) -> NameLists:
             known.setdefault(word, kinds)
     pools: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     names = chain.from_iterable(
-        _provider_names(LOCALES[language], attribute) for attribute in ATTRIBUTES.values()
+        provider_names(LOCALES[language], attribute) for attribute in ATTRIBUTES.values()
     )
     for name in sorted(set(names)):
         folded = fold_alnum(name)
