@@ -1,7 +1,9 @@
 """Write the result tables of README.md and docs/results.md from benchmarks/results/*.json.
 
-Each page has one pair of markers; what is between them is replaced. tests/test_readme.py fails if
-the pages do not match the committed results.
+    python -m benchmarks.readme
+
+Each page has one pair of markers, and the text between them is replaced. tests/test_readme.py fails
+if the pages do not match the committed results.
 """
 
 import json

@@ -79,6 +79,17 @@ def test_files_and_python_names_exist(page: Path) -> None:
         assert resolves(name), f"{page.name} names {name}"
 
 
+def test_benchmarks_page_lists_every_script() -> None:
+    folder = ROOT / "benchmarks"
+    named = set(re.findall(r"`([\w/]+\.(?:py|sh))`", (folder / "README.md").read_text("utf-8")))
+    assert {
+        name for name in named if not (folder / name).exists() | (ROOT / name).exists()
+    } == set()
+    runnable = [path for path in folder.rglob("*.py") if "def main(" in path.read_text("utf-8")]
+    scripts = {str(path.relative_to(folder)) for path in [*runnable, *folder.glob("*.sh")]}
+    assert scripts - named == set()
+
+
 def test_contributing_lists_every_room() -> None:
     table = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     rooms = {path.parent.name for path in (ROOT / "spacy_bioclin").glob("*/__init__.py")}

@@ -1,14 +1,13 @@
 """README.md and docs/results.md show the committed results, and the README's commands run."""
 
-import importlib.util
 import os
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from spacy.cli.train import train
 from typer.testing import CliRunner
 
+from benchmarks import readme
 from spacy_bioclin.cli import app
 from tests.markdown import ROOT, code_blocks, run_block, shell_commands
 
@@ -16,32 +15,21 @@ README = (ROOT / "README.md").read_text("utf-8")
 FEW_UPDATES = {"training.max_steps": 4, "training.eval_frequency": 4}
 
 
-@pytest.fixture(scope="module")
-def writer() -> ModuleType:
-    """The script that writes the tables of results."""
-    [path] = (ROOT / "benchmarks").rglob("readme.py")
-    spec = importlib.util.spec_from_file_location("benchmarks_readme", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
-def test_results_are_those_of_the_benchmarks(writer: ModuleType, name: str) -> None:
+def test_results_are_those_of_the_benchmarks(name: str) -> None:
     page = (ROOT / name).read_text("utf-8")
-    updated = writer.replace_section(page, writer.PAGES[name]())
-    assert updated == page, "run the script that writes them, benchmarks/**/readme.py"
+    updated = readme.replace_section(page, readme.PAGES[name]())
+    assert updated == page, "run: python -m benchmarks.readme"
 
 
-def test_missing_result_file_is_an_error(writer: ModuleType) -> None:
+def test_missing_result_file_is_an_error() -> None:
     with pytest.raises(SystemExit, match=r"nothing\.json does not exist"):
-        writer.load("nothing")
+        readme.load("nothing")
 
 
-def test_readme_is_short_and_shows_eight_results(writer: ModuleType) -> None:
+def test_readme_is_short_and_shows_eight_results() -> None:
     assert len(README.splitlines()) < 200
-    assert len(writer.summary_table().splitlines()) == 2 + 8
+    assert len(readme.summary_table().splitlines()) == 2 + 8
 
 
 def train_briefly(config: str, output: str, **overrides: str) -> None:
