@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ...errors import BioclinError
+from ..tables import print_table
 
 
 def main(
@@ -19,9 +20,8 @@ def main(
 ) -> None:
     """Install a wheel in a new environment without network, load it there, and see that it gives
     the same one by one, in batches, in two processes, and after every way of storing it."""
-    from rich.box import SIMPLE
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
 
     from ...files import check_output
     from ...packaging.check import check_wheel
@@ -30,18 +30,17 @@ def main(
         inputs = [path for path in (wheel, against) if path is not None]
         check_output(env, inputs=inputs, overwrite=overwrite, marker="pyvenv.cfg")
 
-    console, results = Console(), []
+    results = []
     with Console(stderr=True).status("checking …") as status:
         for check in check_wheel(wheel, against=against, env=env, timeout=timeout):
             results.append(check)
             status.update(f"{check.name}: done, next …")
-    table = Table(box=SIMPLE, pad_edge=False)
-    for head in ("Check", "Result", "Seconds", "Note"):
-        table.add_column(head, justify="right" if head == "Seconds" else "left")
-    for check in results:
-        result = "[green]passed[/]" if check.passed else "[red]failed[/]"
-        table.add_row(check.name, result, f"{check.seconds:.1f}", check.note)
-    console.print(table)
+    outcomes = {True: Text("passed", style="green"), False: Text("failed", style="red")}
+    rows = [
+        [check.name, outcomes[check.passed], f"{check.seconds:.1f}", check.note]
+        for check in results
+    ]
+    print_table(rows, ("Check", "Result", "Seconds", "Note"), right=("Seconds",))
     failed = [check for check in results if not check.passed]
     if failed:
         raise BioclinError(f"{wheel}: the check {failed[0].name!r} failed: {failed[0].note}")

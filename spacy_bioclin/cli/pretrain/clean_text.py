@@ -9,9 +9,10 @@ import typer
 from ...errors import BioclinError
 from ...files import check_output
 from ...parallel import show_progress
+from ..tables import print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console
 
 
 def main(
@@ -56,19 +57,13 @@ def main(
             workers=workers,
             on_progress=show,
         )
-    console.print(_to_table(report))
+    _print(report, console)
 
 
-def _to_table(report: dict[str, Any]) -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table("", "documents", "sentences", "words", box=SIMPLE_HEAD)
-    for column in table.columns[1:]:
-        column.justify = "right"
+def _print(report: dict[str, Any], console: "Console") -> None:
+    units = ("documents", "sentences", "words")
     rows = {"read": report["read"]}
     rows |= {f"kept: {name}.txt": counts for name, counts in report["kept"].items()}
     rows |= {f"dropped: {reason}": counts for reason, counts in report["dropped"].items()}
-    for name, counts in rows.items():
-        table.add_row(name, *(f"{counts[unit]:,}" for unit in ("documents", "sentences", "words")))
-    return table
+    cells = [[name, *(f"{counts[unit]:,}" for unit in units)] for name, counts in rows.items()]
+    print_table(cells, ("", *units), right=units, console=console)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import BioclinError
+from ..tables import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -165,17 +166,15 @@ def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
 
 
 def _print_record(record: dict[str, Any], console: "Console") -> None:
-    from rich.box import SIMPLE
-    from rich.table import Table
-    from rich.text import Text
-
     layers = {"ents": record["entities"], **record["spans"]}
     found = [(span["start"], layer, span) for layer, spans in layers.items() for span in spans]
-    table = Table(box=SIMPLE, pad_edge=False, title=Text(record["id"]), title_justify="left")
-    for head in ("Start", "End", "Label", "Text", "Probability", "Layer"):
-        table.add_column(head, justify="right" if head in ("Start", "End") else "left")
+    if not found:
+        console.print(f"{record['id']}: nothing found", markup=False)
+        return
+    rows = []
     for start, layer, span in sorted(found, key=lambda row: row[:2]):
         p = "" if span["probability"] is None else f"{span['probability']:.2f}"
-        text = Text(" ".join(span["text"].split()))
-        table.add_row(str(start), str(span["end"]), Text(span["label"]), text, p, layer)
-    console.print(table if found else Text(f"{record['id']}: nothing found"))
+        text = " ".join(span["text"].split())
+        rows.append([str(start), str(span["end"]), span["label"], text, p, layer])
+    head = ("Start", "End", "Label", "Text", "Probability", "Layer")
+    print_table(rows, head, title=record["id"], right=head[:2], console=console)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import BioclinError
+from ..tables import print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,22 +97,23 @@ def _warn_of_language(nlp: "Language", references: "Sequence[Doc]") -> None:
 def _run(
     nlp: "Language", references: "Sequence[Doc]", *, keep: bool
 ) -> tuple["PipelineRun", "list[Doc]"]:
-    """Run with a bar that counts words; if asked, keep the predicted Docs without tensors."""
+    """Run a pipeline with a progress bar.
+
+    keep (bool): Whether to return the predicted Docs, without their tensors.
+    """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
 
     from ...evaluation.metrics import run_pipeline
+    from ...parallel import show_progress
 
-    kept = []
-    rate = TextColumn("words, {task.fields[rate]:,.0f}/s, left:")
-    columns = TextColumn("Annotating"), BarColumn(), MofNCompleteColumn(), rate, TimeLeft()
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task_id = progress.add_task("", total=sum(map(len, references)), rate=0.0)
-        task = progress.tasks[task_id]
+    kept: list[Doc] = []
+    n_words, n_done = sum(map(len, references)), 0
+    with show_progress(Console(stderr=True), "words") as show:
 
         def on_doc(doc: "Doc") -> None:
-            progress.update(task_id, advance=len(doc), rate=task.finished_speed or task.speed or 0)
+            nonlocal n_done
+            n_done += len(doc)
+            show(n_done / n_words, n_done)
             if keep:
                 if doc.has_extension("trf_data"):
                     doc._.trf_data = None
@@ -175,22 +177,16 @@ def _make_metrics(
 
 
 def _print(metrics: dict[str, Any]) -> None:
-    from rich.box import SIMPLE
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     for layer, scores in metrics["layers"].items():
         strict, relaxed = scores["strict"], scores["relaxed"]
         title = f"{layer}: strict scores in %, {scores['docs']} documents"
-        table = Table(title=title, show_footer=True, box=SIMPLE, pad_edge=False)
-        table.add_column("Label", footer="micro", overflow="fold")
-        heads = ("Gold", "Found", "P", "R", "F1", "95 %")
-        for head, footer in zip(heads, _cells(strict["micro"]), strict=True):
-            table.add_column(head, footer=footer, justify="right", no_wrap=True)
-        for label, figures in strict["per_type"].items():
-            table.add_row(label, *_cells(figures))
-        console.print(table)
+        head = ("Label", "Gold", "Found", "P", "R", "F1", "95 %")
+        rows = [[label, *_cells(figures)] for label, figures in strict["per_type"].items()]
+        footer = ["micro", *_cells(strict["micro"])]
+        print_table(rows, head, title=title, right=head[1:], footer=footer, console=console)
         console.print(
             f"macro F1 {100 * strict['macro']['f']:.2f}, relaxed micro F1"
             f" {100 * relaxed['micro']['f']:.2f} (95 %: {_interval(relaxed['micro'])})"
