@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -101,7 +102,12 @@ def replace(new: Path, path: Path) -> None:
 
 
 def check_output(
-    path: Path, *, inputs: Iterable[Path] = (), overwrite: bool, marker: str = ""
+    path: Path,
+    *,
+    inputs: Iterable[Path] = (),
+    overwrite: bool,
+    marker: str = "",
+    only: str = "",
 ) -> None:
     """Refuse an output that would replace something.
 
@@ -111,24 +117,32 @@ def check_output(
     overwrite (bool): Whether the user gave --overwrite.
     marker (str): For a folder: a file in every output of the command. A folder without it is never
         replaced, unless it is empty.
+    only (str): For a folder: a regular expression for the names of all files of an output.
     RAISES (BioclinError): The output is an input, is there already, or is something else.
     """
     for source in inputs:
         linked = path.exists() and source.exists() and path.samefile(source)  # hard links too
         if linked or path.resolve() in (source.resolve(), *source.resolve().parents):
             raise BioclinError(f"{path}: is the input {source}, or holds it; give another name")
-    if not os.path.lexists(path) or (marker and path.is_dir() and not any(path.iterdir())):
+    want_folder = bool(marker or only)
+    if not os.path.lexists(path) or (want_folder and path.is_dir() and not any(path.iterdir())):
         return
-    if path.is_dir() != bool(marker):
-        wanted, found = ("folder", "file") if marker else ("file", "folder")
+    if path.is_dir() != want_folder:
+        wanted, found = ("folder", "file") if want_folder else ("file", "folder")
         raise BioclinError(f"{path}: is a {found}, and the output is a {wanted}; give another name")
     if not overwrite:
         raise BioclinError(f"{path}: exists already; give another name, or --overwrite")
+    names = [file.name for file in path.rglob("*")] if only else []
     if marker and not (path / marker).exists():
-        raise BioclinError(
-            f"{path}: not an output of this command (it holds no {marker}), so it is not replaced; "
-            "remove it yourself, or give another name"
-        )
+        reason = f"it holds no {marker}"
+    elif foreign := [name for name in names if not re.fullmatch(only, name)]:
+        reason = f"it holds {foreign[0]}"
+    else:
+        return
+    raise BioclinError(
+        f"{path}: not an output of this command ({reason}), so it is not replaced; remove it "
+        "yourself, or give another name"
+    )
 
 
 class Output:

@@ -18,7 +18,7 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import BOM, LAYOUT, OnError, raise_error, read_text, write_text
+from .files import BOM, LAYOUT, OnError, from_file_name, raise_error, read_text
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The last group of each is what stands between the annotation and the newline.
@@ -93,10 +93,11 @@ def read_brat_file(txt: Path, ann: Path | None = None) -> AnnotatedText:
     RAISES (BioclinError): A file is missing, not UTF-8 or malformed; it names file and line.
     """
     text = read_text(txt)
+    id = from_file_name(txt.stem)
     if ann is None:
-        return AnnotatedText(txt.stem, text, (), str(txt))
+        return AnnotatedText(id, text, (), str(txt))
     annotations = parse_ann(read_text(ann), text_length=len(text), source=str(ann))
-    return AnnotatedText(txt.stem, text, annotations, str(ann))
+    return AnnotatedText(id, text, annotations, str(ann))
 
 
 def read_brat(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
@@ -110,17 +111,12 @@ def read_brat(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText
         return []
 
 
-def write_brat(annotated: AnnotatedText, folder: Path) -> Path:
-    """Write ID.txt and ID.ann into a folder.
+def format_brat(annotated: AnnotatedText) -> dict[str, str]:
+    """Write a document as two files.
 
-    annotated (AnnotatedText): The document.
-    folder (Path): An existing folder.
-    RETURNS (Path): The .ann file.
+    RETURNS (dict[str, str]): Suffix -> content.
     """
-    write_text(folder / f"{annotated.id}.txt", annotated.text)
-    ann = folder / f"{annotated.id}.ann"
-    write_text(ann, format_ann(annotated.annotations))
-    return ann
+    return {".txt": annotated.text, ".ann": format_ann(annotated.annotations)}
 
 
 def _parse_line(line: str, text_length: int, where: str) -> tuple[Annotation, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, CharSpan, OtherAnnotation, SpanAnnotation
-from .files import LAYOUT, OnError, blocks, raise_error, read_text
+from .files import LAYOUT, OnError, blocks, get_fragment, raise_error, read_text
 
 DOCSTART = "-DOCSTART-"
 # Ids of the annotations that carry the -DOCSTART- line and what stands between word and tag
@@ -59,22 +59,30 @@ def format_columns(documents: Iterable[AnnotatedText], *, scheme: str = "IOB2") 
         separated by single blanks.
     scheme (str): "IOB1", "IOB2" or "BIOES".
     RETURNS (str): The content, columns separated by tabs.
+    RAISES (BioclinError): The text of a document is not of this kind.
     """
     parts: list[str] = []
+    documents = list(documents)
+    # Without such lines, each sentence would be read as a document.
+    with_docstart = any("\n" in document.text or _docstart(document) for document in documents)
     for document in documents:
         other = {a.id: a.raw for a in document.annotations if isinstance(a, OtherAnnotation)}
         between = iter(other[MIDDLE_COLUMNS].split("\n") if MIDDLE_COLUMNS in other else ())
-        if DOCSTART_LINE in other:
-            parts.append(f"{other[DOCSTART_LINE]}\n\n")
+        if with_docstart:
+            parts.append((_docstart(document) or f"{DOCSTART}\tO") + "\n\n")
         spans = [
-            (*fragment, a.label)
+            (*get_fragment(a, document.id), a.label)
             for a in document.annotations
             if isinstance(a, SpanAnnotation)
-            for fragment in a.fragments
         ]
         offset = 0
         for line in document.text.split("\n") if document.text else ():
             words = line.split(" ")
+            if not all(words) or "\t" in line or "\r" in line:
+                raise BioclinError(
+                    f"{document.id}: columns hold words that are separated by single blanks, in "
+                    "one sentence a line"
+                )
             tags = encode_tags(_word_offsets(words, offset), spans, scheme)
             for word, tag in zip(words, tags, strict=True):
                 middle = next(between, "")
@@ -135,6 +143,11 @@ def encode_tags(words: list[tuple[int, int]], spans: list[CharSpan], scheme: str
         if scheme == "BIOES":
             tags[last] = f"S-{label}" if first == last else f"E-{label}"
     return tags
+
+
+def _docstart(document: AnnotatedText) -> str:
+    other = (a for a in document.annotations if isinstance(a, OtherAnnotation))
+    return next((a.raw for a in other if a.id == DOCSTART_LINE), "")
 
 
 def _parse_sentence(lines: list[str], first_line: int, source: str) -> Sentence:

@@ -82,16 +82,11 @@ def convert_to_docs(
     RAISES (BioclinError): A document cannot be read, or too many spans are lost.
     """
     losses = LossReport()
-
-    def skip(name: str, error: BioclinError) -> None:
-        if not skip_bad:
-            raise BioclinError(f"{error}; --skip-bad leaves such documents out and counts them")
-        losses.add("skipped", Path(name).name)
-        on_skip(error)
+    on_error = make_on_error(on_skip if skip_bad else None, losses)
 
     def make_docs() -> Iterator[Doc]:
         documents = read_corpus(
-            format, paths, labels=labels, on_error=skip, on_progress=on_progress
+            format, paths, labels=labels, on_error=on_error, on_progress=on_progress
         )
         for document in documents:
             yield make_gold_doc(nlp, document, layers=layers, task=task, report=losses)
@@ -100,11 +95,27 @@ def convert_to_docs(
         losses.check(allow_loss=allow_loss)  # an error here leaves `out` as it was
 
     nlp = make_nlp(lang)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_docs(make_docs(), out)
-    except OSError as error:
-        raise BioclinError(f"{error.filename or out}: {error.strerror}") from None
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_docs(make_docs(), out)
+
+
+def make_on_error(
+    on_skip: Callable[[BioclinError], None] | None, losses: LossReport | None = None
+) -> OnError:
+    """Make what is called for a document that cannot be read.
+
+    on_skip (Callable | None): Called with the error; None makes the first one end the conversion.
+    losses (LossReport | None): Counts the documents that are skipped.
+    """
+
+    def skip(name: str, error: BioclinError) -> None:
+        if on_skip is None:
+            raise BioclinError(f"{error}; --skip-bad leaves such documents out and counts them")
+        if losses is not None:
+            losses.add("skipped", Path(name).name)
+        on_skip(error)
+
+    return skip
 
 
 def make_nlp(lang: str) -> Language:

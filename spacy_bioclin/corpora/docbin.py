@@ -1,6 +1,5 @@
 """Docs on disk: spaCy's DocBin, in shards, because a single one fails past 2 GB."""
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from ..errors import BioclinError
 from ..files import check_output, replace, temporary_folder
 
 SUFFIX = ".spacy"
-SHARD = re.compile(r"\d{5}\.spacy")
+SHARD = r"\d{5}\.spacy"
 SHARD_TOKENS = 2_000_000  # about 220 MB before compression; msgpack ends at 2 GB
 
 
@@ -56,10 +55,7 @@ def check_docs_output(out: Path, *, inputs: Iterable[Path] = (), overwrite: bool
     """
     if out.suffix != SUFFIX:
         raise BioclinError(f"{out}: the name of a file of Docs has to end in {SUFFIX}")
-    marker = f"{0:05}{SUFFIX}" if out.is_dir() else ""
-    check_output(out, inputs=inputs, overwrite=overwrite, marker=marker)
-    if marker and not all(SHARD.fullmatch(path.name) for path in out.iterdir()):
-        raise BioclinError(f"{out}: a folder that holds other files than Docs; give another name")
+    check_output(out, inputs=inputs, overwrite=overwrite, only=SHARD if out.is_dir() else "")
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -1,13 +1,17 @@
 """Reading a text file exactly as it is, and what to do about one that cannot be read."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import BioclinError
+from ..types import Fragment, SpanAnnotation
 
 BOM = "\ufeff"
 # First part of the ids of annotations that hold the layout of a file, for writing it again.
 LAYOUT = "layout:"
+# Characters of an id that mean something in a path, on any system.
+UNSAFE, ESCAPED = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%]|^\.'), re.compile("%([0-9A-F]{2})")
 # Called with the name of a bad file or document and what is wrong with it.
 OnError = Callable[[str, BioclinError], None]
 
@@ -37,9 +41,29 @@ def read_text(path: Path) -> str:
         ) from None
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 with nothing changed (no translation of line ends)."""
-    path.write_bytes(text.encode("utf-8"))
+def to_file_name(id: str) -> str:
+    """Make a file name from a document's id, which may hold anything, even "../x".
+
+    RETURNS (str): The id, with unsafe characters written as %XX. `from_file_name` reverses it.
+    """
+    return UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", id) or "%"
+
+
+def from_file_name(name: str) -> str:
+    """Read the id of a document from the name, without suffix, of its file."""
+    id = ESCAPED.sub(lambda match: chr(int(match[1], 16)), "" if name == "%" else name)
+    return id if to_file_name(id) == name else name  # a name that `to_file_name` would not make
+
+
+def get_fragment(span: SpanAnnotation, document: str) -> Fragment:
+    """Read the one fragment of a span, for a format that knows no others.
+
+    document (str): Id of the document, for the error message.
+    RAISES (BioclinError): The span has several.
+    """
+    if len(span.fragments) > 1:
+        raise BioclinError(f"{document}: {span.id} has several fragments, which the format cannot")
+    return span.fragments[0]
 
 
 def blocks(content: str) -> Iterator[tuple[int, list[str]]]:

@@ -1,6 +1,6 @@
 """The formats by name, and the files of a corpus."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,25 +8,29 @@ from spacy.vocab import Vocab
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, SpanAnnotation
-from .bioc_format import read_bioc
-from .brat import read_brat
-from .columns import read_columns
+from .bioc_format import format_bioc, read_bioc
+from .brat import format_brat, read_brat
+from .columns import format_columns, read_columns
 from .docbin import read_docs
 from .docs import doc_to_annotated
 from .files import OnError, raise_error
-from .i2b2_xml import read_i2b2
-from .pubtator import read_pubtator
+from .i2b2_xml import format_i2b2, read_i2b2
+from .pubtator import format_pubtator, read_pubtator
 
 
 class Format(NamedTuple):
-    """How files of a format are read.
+    """How files of a format are read and written.
 
-    suffixes (tuple[str, ...]): Names of the files to read in a folder end so.
-    read (Callable[[Path, OnError], list[AnnotatedText]]): Reads one file.
+    suffixes (tuple[str, ...]): Suffixes of the files to read in a folder.
+    read (Callable): Reads one file.
+    format_document (Callable | None): Makes the files of a document, suffix -> content.
+    format_file (Callable | None): Makes one file of all documents, given its suffix.
     """
 
     suffixes: tuple[str, ...]
     read: Callable[[Path, OnError], list[AnnotatedText]]
+    format_document: Callable[[AnnotatedText], dict[str, str]] | None = None
+    format_file: Callable[[Sequence[AnnotatedText], str], str] | None = None
 
 
 def read_spacy(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
@@ -40,11 +44,25 @@ def read_spacy(path: Path, on_error: OnError = raise_error) -> list[AnnotatedTex
 
 
 FORMATS = {
-    "brat": Format((".ann", ".txt"), read_brat),
-    "columns": Format((".tsv", ".conll", ".iob", ".bio"), read_columns),
-    "pubtator": Format((".txt", ".pubtator"), read_pubtator),
-    "i2b2": Format((".xml",), read_i2b2),
-    "bioc": Format((".xml", ".json"), read_bioc),
+    "brat": Format((".ann", ".txt"), read_brat, format_document=format_brat),
+    "columns": Format(
+        (".tsv", ".conll", ".iob", ".bio"),
+        read_columns,
+        format_file=lambda documents, suffix: format_columns(documents),
+    ),
+    "pubtator": Format(
+        (".txt", ".pubtator"),
+        read_pubtator,
+        format_file=lambda documents, suffix: format_pubtator(documents),
+    ),
+    "i2b2": Format(
+        (".xml",), read_i2b2, format_document=lambda document: {".xml": format_i2b2(document)}
+    ),
+    "bioc": Format(
+        (".xml", ".json"),
+        read_bioc,
+        format_file=lambda documents, suffix: format_bioc(documents, as_json=suffix == ".json"),
+    ),
     "spacy": Format((".spacy",), read_spacy),
 }
 

@@ -7,7 +7,7 @@ from lxml import etree
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, NoteAnnotation, SpanAnnotation
-from .files import OnError, raise_error, read_text
+from .files import OnError, from_file_name, get_fragment, raise_error, read_text
 
 # Read from the file, not through the parser: XML turns CRLF into LF, and offsets would shift.
 TEXT = re.compile(r"<TEXT><!\[CDATA\[(.*?)\]\]></TEXT>", re.DOTALL)
@@ -59,7 +59,7 @@ def format_i2b2(annotated: AnnotatedText, *, root: str = "deIdi2b2") -> str:
     tags = etree.Element("TAGS")
     for span in annotated.annotations:
         if isinstance(span, SpanAnnotation):
-            ((start, end),) = span.fragments
+            start, end = get_fragment(span, annotated.id)
             element = notes.get((ELEMENT, span.id), span.label)
             attributes = {"id": span.id, "start": str(start), "end": str(end), "text": span.surface}
             if element != span.label:
@@ -76,7 +76,7 @@ def format_i2b2(annotated: AnnotatedText, *, root: str = "deIdi2b2") -> str:
 def read_i2b2(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read an XML file, see `parse_i2b2`."""
     try:
-        return [parse_i2b2(read_text(path), path.stem, str(path))]
+        return [parse_i2b2(read_text(path), from_file_name(path.stem), str(path))]
     except BioclinError as error:
         on_error(path.name, error)
         return []

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, NoteAnnotation, RelationAnnotation, SpanAnnotation
-from .files import BOM, OnError, blocks, raise_error, read_text
+from .files import BOM, OnError, blocks, get_fragment, raise_error, read_text
 
+ID = re.compile(r"[^|\s]+")
 HEADER = re.compile(r"([^|\t]+)\|([ta])\|(.*)")
 NO_CONCEPT = "-1"
 # BC5CDR's optional last column, the parts of "breast and ovarian cancer"
@@ -103,8 +104,10 @@ def _roles(concepts: list[str]) -> tuple[tuple[str, str], ...]:
 
 def _format_document(document: AnnotatedText) -> str:
     title, _, abstract = document.text.partition("\n")
-    if "\n" in abstract:
-        raise BioclinError(f"{document.id}: PubTator holds a title and an abstract of one line")
+    if "\n" in abstract or not ID.fullmatch(document.id):
+        raise BioclinError(
+            f"{document.id}: PubTator holds a title and an abstract of one line, and ids without |"
+        )
     parts = {
         note.target: f"\t{note.text}"
         for note in document.annotations
@@ -113,7 +116,7 @@ def _format_document(document: AnnotatedText) -> str:
     lines = [f"{document.id}|t|{title}", f"{document.id}|a|{abstract}"]
     for annotation in document.annotations:
         if isinstance(annotation, SpanAnnotation):
-            ((start, end),) = annotation.fragments
+            start, end = get_fragment(annotation, document.id)
             ids = "|".join(annotation.concept_ids) or NO_CONCEPT
             fields = [document.id, str(start), str(end), annotation.surface, annotation.label, ids]
             lines.append("\t".join(fields) + parts.get(annotation.id, ""))

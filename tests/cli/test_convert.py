@@ -1,6 +1,7 @@
 """`bioclin convert` as a user types it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from typer.testing import CliRunner, Result
 
 from spacy_bioclin.catalog.tasks import load_tasks
 from spacy_bioclin.cli import app
+from spacy_bioclin.corpora.bioc_format import format_bioc
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.corpora.formats import FORMATS, find_files
-from spacy_bioclin.types import GOLD_KEY
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.types import GOLD_KEY, AnnotatedText
 
 TEXT = "Paciente de 40 años.\r\nIngresa por tos."
 ANN = "T1\tEDAD 12 19\t40 años\n#1\tAnnotatorNotes T1\tC1\nT2\tEDAD 12 14\t40\n*\tEquiv T1 T2\n"
@@ -52,7 +55,7 @@ def test_brat_to_docs_to_brat(corpus: Path, tmp_path: Path) -> None:
     for file in sorted(corpus.iterdir()):
         assert (tmp_path / "back" / file.name).read_bytes() == file.read_bytes()
     again = convert("spacy", out, tmp_path / "back")
-    assert again.exit_code == 1 and "not empty" in again.stderr
+    assert again.exit_code == 1 and "exists already" in again.stderr
 
 
 def test_the_catalogue_sets_language_layers_and_labels(tmp_path: Path) -> None:
@@ -86,12 +89,135 @@ def test_too_much_loss_is_an_error_that_leaves_out_as_it_was(corpus: Path, tmp_p
     (corpus / "note1.ann").write_text("T1\tEDAD 0 0\t\n")
     out = tmp_path / "x.spacy"
     out.write_text("before")
-    result = convert("brat", corpus, out, "--lang", "es")
+    result = convert("brat", corpus, out, "--lang", "es", "--overwrite")
     assert result.exit_code == 1 and out.read_text() == "before"
     assert "1 of 5 spans are lost" in result.stderr
     assert json.loads((tmp_path / "x.report.json").read_text())["lost"] == 1
-    assert convert("brat", corpus, out, "--lang", "es", "--allow-loss").exit_code == 0
+    options = ("--lang", "es", "--allow-loss", "--overwrite")
+    assert convert("brat", corpus, out, *options).exit_code == 0
     assert len(list(read_docs(out, Vocab()))) == 3
+
+
+COLUMNS = "-DOCSTART-\tO\n\nTos\tB-FINDING\nseca\tI-FINDING\n\nNiega\tO\nfiebre\tB-FINDING\n\n"
+PUBTATOR = "7|t|Ataxia.\n7|a|Rare.\n7\t0\t6\tAtaxia\tDisease\tD1\n7\tCID\tD3\tD1\n\n"
+I2B2 = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<deIdi2b2>\n<TEXT><![CDATA[Ana, 40]]></TEXT>\n<TAGS>\n'
+    '  <NAME id="P0" start="0" end="3" text="Ana" TYPE="PATIENT"/>\n</TAGS>\n</deIdi2b2>\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("to", "name", "content"),
+    [("columns", "x.tsv", COLUMNS), ("pubtator", "x.txt", PUBTATOR), ("i2b2", "x.xml", I2B2)],
+)
+@pytest.mark.parametrize("between", ["brat", "spacy", "bioc"])
+def test_every_format_is_written_and_read_back(
+    tmp_path: Path, to: str, name: str, content: str, between: str
+) -> None:
+    (tmp_path / name).write_bytes(content.encode())
+    other = tmp_path / {"brat": "brat", "spacy": "d.spacy", "bioc": "b.json"}[between]
+    result = convert(to, tmp_path / name, other, "--to", between, "--lang", "es")
+    assert result.exit_code == 0, result.output
+    out = tmp_path / "out" / ("" if to == "i2b2" else name)
+    result = convert(between, other, out, "--to", to)
+    assert result.exit_code == 0, result.output
+    written = (tmp_path / "out" / name).read_text("utf-8")
+    if between == "spacy" or to == "columns":
+        assert written == content
+    elif to == "pubtator":
+        assert sorted(written.split("\n")) == sorted(content.split("\n"))
+    elif between == "brat":  # ids of spans begin with T
+        assert written == content.replace("P0", "T1")
+    else:  # BioC has no element beside the label
+        assert written == content.replace('NAME id="P0"', 'PATIENT id="P0"').replace(
+            ' TYPE="PATIENT"', ""
+        )
+    assert (tmp_path / "out" / name).stat().st_mode & 0o777 == 0o600 or to == "i2b2"
+
+
+@pytest.mark.parametrize(
+    ("to", "out", "message"),
+    [
+        ("columns", "x.tsv", "note0: columns hold words that are separated by single"),
+        ("pubtator", "x.txt", "note0: PubTator holds a title and an abstract"),
+        ("bioc", "x.txt", "want a file for bioc, ending in .xml or .json"),
+        ("docx", "x", "--to is 'docx', want one of brat,"),
+        ("spacy", "x", "has to end in .spacy"),
+    ],
+)
+def test_what_a_format_cannot_hold(
+    corpus: Path, tmp_path: Path, to: str, out: str, message: str
+) -> None:
+    (corpus / "note0.txt").write_bytes(TEXT.replace("Ingresa", "\nIngresa").encode())
+    result = convert("brat", corpus, tmp_path / out, "--to", to, "--lang", "es")
+    assert result.exit_code == 1 and not (tmp_path / out).exists()
+    assert message in result.stderr.replace("\n", " ")
+    assert "Paciente" not in result.stderr
+
+
+def test_spans_that_a_format_cannot_hold_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("tos seca .")
+    ann = "T1\tA 0 8\ttos seca\nT2\tB 0 3\ttos\nR1\tx a:T1 b:T2\n#1\tAnnotatorNotes T1\tbad\n"
+    (tmp_path / "a.ann").write_text(ann)
+    out = tmp_path / "x.tsv"
+    result = convert("brat", tmp_path / "a.ann", out, "--to", "columns")
+    assert result.exit_code == 1 and not out.exists()
+    assert "a: columns cannot hold all of its spans" in result.stderr
+    result = convert("brat", tmp_path / "a.ann", out, "--to", "columns", "--allow-loss")
+    assert result.exit_code == 0, result.output
+    for lost in ("1 spans", "1 relations", "1 notes"):
+        assert f"cannot hold them: {lost}" in result.stderr
+    assert out.read_text() == "tos\tB-A\nseca\tI-A\n.\tO\n\n"
+
+
+def test_ids_stay_inside_the_folder(tmp_path: Path) -> None:
+    ids = ["../up", "/etc/x", "a/b", "a b", "a%2Fb", ".", "..", "a", "a", "a-2", "C:\\x", "ñ", "%"]
+    documents = [AnnotatedText(id, f"Nota {number}.") for number, id in enumerate(ids)]
+    (tmp_path / "in.xml").write_text(format_bioc(documents), "utf-8")
+    out = tmp_path / "deep" / "out"
+    for to in ("brat", "i2b2"):
+        result = convert("bioc", tmp_path / "in.xml", out, "--to", to)
+        assert result.exit_code == 0, result.output
+        suffix = ".txt" if to == "brat" else ".xml"
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert len(files) == 1 + len(ids) * (2 if to == "brat" else 1)
+        assert all(path.parent == out for path in files if path.name != "in.xml")
+        read = [FORMATS[to].read(path, _raise)[0] for path in out.glob(f"*{suffix}")]
+        found = {document.text: document.id for document in read}
+        expected = [*ids[:8], "a-2", "a-2-2", *ids[10:]]
+        assert [found[document.text] for document in documents] == expected
+        assert convert("bioc", tmp_path / "in.xml", out, "--to", to).exit_code == 1
+        out = tmp_path / "deep" / "xml"
+        shutil.rmtree(tmp_path / "deep")
+
+
+def _raise(name: str, error: BioclinError) -> None:
+    raise error
+
+
+def test_an_output_is_replaced_only_if_it_is_one(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.spacy"
+    out.mkdir()
+    (out / "thesis.txt").write_text("years of work")
+    result = convert("brat", corpus, out, "--lang", "es", "--overwrite")
+    assert result.exit_code == 1 and "not an output of this command" in result.stderr
+    assert (out / "thesis.txt").read_text() == "years of work"
+    shutil.rmtree(out)
+    assert convert("brat", corpus, out, "--lang", "es").exit_code == 0
+    assert out.stat().st_mode & 0o777 == 0o600
+    result = convert("brat", corpus, out, "--lang", "es")
+    assert result.exit_code == 1 and "or --overwrite" in result.stderr
+    assert convert("brat", corpus, out, "--lang", "es", "--overwrite").exit_code == 0
+    result = convert("spacy", out, out, "--lang", "es", "--overwrite")
+    assert result.exit_code == 1 and "is the input" in result.stderr
+    result = convert("spacy", out, corpus, "--overwrite")
+    assert result.exit_code == 0
+    assert sorted(path.name for path in corpus.iterdir()) == [
+        f"note{i}.{suffix}" for i in range(3) for suffix in ("ann", "txt")
+    ]
+    (corpus / "README.md").touch()
+    result = convert("spacy", out, corpus, "--overwrite")
+    assert result.exit_code == 1 and "it holds README.md" in result.stderr
 
 
 @pytest.mark.parametrize(

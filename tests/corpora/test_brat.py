@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_bioclin.corpora.brat import format_ann, parse_ann, read_brat, read_brat_file, write_brat
+from spacy_bioclin.corpora.brat import format_ann, format_brat, parse_ann, read_brat, read_brat_file
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import (
     AnnotatedText,
@@ -112,10 +112,8 @@ def test_files_with_bom_crlf_and_tabs(tmp_path: Path) -> None:
     assert (read.id, read.text) == ("a.b", text)
     spans = [a for a in read.annotations if isinstance(a, SpanAnnotation)]
     assert [text[s:e] for span in spans for s, e in span.fragments] == ["Uno", "dós", "😀"]
-    (tmp_path / "out").mkdir()
-    assert write_brat(read, tmp_path / "out") == tmp_path / "out" / "a.b.ann"
-    for name in ("a.b.txt", "a.b.ann"):
-        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / name).read_bytes()
+    for suffix, content in format_brat(read).items():
+        assert content.encode() == (tmp_path / f"a.b{suffix}").read_bytes()
     assert read_brat_file(tmp_path / "a.b.txt") == AnnotatedText(
         "a.b", text, (), str(tmp_path / "a.b.txt")
     )

@@ -1,0 +1,126 @@
+"""Write documents in another format, and count what it cannot hold."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import BioclinError
+from ..files import check_output, replace, temporary_folder
+from ..types import (
+    AnnotatedText,
+    NoteAnnotation,
+    RelationAnnotation,
+    SpanAnnotation,
+)
+from .docbin import check_docs_output
+from .files import LAYOUT, to_file_name
+from .formats import FORMATS, Format
+
+
+def check_corpus_output(
+    out: Path, format: str, *, inputs: Iterable[Path] = (), overwrite: bool
+) -> None:
+    """Refuse an output that would replace something, or that the format cannot be written to.
+
+    out (Path): A file or a folder, depending on the format.
+    format (str): One of `FORMATS`.
+    inputs, overwrite: See `check_output`.
+    RAISES (BioclinError): See `check_output`; or the format is unknown, or the suffix is wrong.
+    """
+    if format not in FORMATS:
+        raise BioclinError(f"--to is {format!r}, want one of {', '.join(FORMATS)}")
+    suffixes = FORMATS[format].suffixes
+    if format == "spacy":
+        check_docs_output(out, inputs=inputs, overwrite=overwrite)
+    elif FORMATS[format].format_document:
+        only = f".*({'|'.join(map(re.escape, suffixes))})"
+        check_output(out, inputs=inputs, overwrite=overwrite, only=only)
+    elif out.suffix not in suffixes:
+        raise BioclinError(f"{out}: want a file for {format}, ending in {' or '.join(suffixes)}")
+    else:
+        check_output(out, inputs=inputs, overwrite=overwrite)
+
+
+def write_corpus(
+    documents: Iterable[AnnotatedText], out: Path, format: str, *, allow_loss: bool = False
+) -> tuple[int, Counter[str]]:
+    """Write documents, whole or not at all, and read each again to see what the format lost.
+
+    out (Path): See `check_corpus_output`. Only the user may read it.
+    format (str): One of `FORMATS`, but not "spacy".
+    allow_loss (bool): Leave out spans that the format cannot hold.
+    RETURNS (tuple[int, Counter[str]]): Number of documents; kind of annotation -> how many of them
+        the format cannot hold.
+    RAISES (BioclinError): The format cannot hold a text, or not all spans.
+    """
+    form, n_docs, lost = FORMATS[format], 0, Counter[str]()
+    with temporary_folder(out) as temporary:
+        made = temporary / out.name
+        if form.format_document:
+            made.mkdir(mode=0o700)
+            pairs = _write_folder(documents, made, form)
+        else:
+            pairs = _write_file(list(documents), made, form)
+        for document, again in pairs:
+            n_docs += 1
+            if again.text != document.text:
+                raise BioclinError(f"{document.id}: {format} cannot hold this text as it is")
+            missing = Counter(_list_contents(document)) - Counter(_list_contents(again))
+            lost.update(kind for kind, *_ in missing.elements())
+            if lost["spans"] and not allow_loss:
+                raise BioclinError(
+                    f"{document.id}: {format} cannot hold all of its spans (some overlap, or end "
+                    "within a word?); write another format, or leave them out with --allow-loss"
+                )
+        replace(made, out)
+    return n_docs, lost
+
+
+def _write_folder(
+    documents: Iterable[AnnotatedText], folder: Path, form: Format
+) -> Iterator[tuple[AnnotatedText, AnnotatedText]]:
+    """Write the files of each document; an id that is there already gets a number."""
+    assert form.format_document
+    for document in documents:
+        name, number = to_file_name(document.id), 1
+        while (folder / f"{name}{form.suffixes[0]}").exists():
+            number += 1
+            name = to_file_name(f"{document.id}-{number}")
+        path = folder / name
+        for suffix, content in form.format_document(document).items():
+            path = folder / f"{name}{suffix}"
+            path.write_bytes(content.encode("utf-8"))
+        yield document, form.read(path, _refuse)[0]
+
+
+def _write_file(
+    documents: list[AnnotatedText], path: Path, form: Format
+) -> Iterator[tuple[AnnotatedText, AnnotatedText]]:
+    assert form.format_file
+    path.touch(mode=0o600)
+    path.write_bytes(form.format_file(documents, path.suffix).encode("utf-8"))
+    again = form.read(path, _refuse)
+    if len(again) != len(documents):
+        raise BioclinError(f"{path.name}: the format cannot hold all documents (are some empty?)")
+    yield from zip(documents, again, strict=True)
+
+
+def _refuse(name: str, error: BioclinError) -> None:
+    raise BioclinError(f"{name}: the format cannot hold this: {error}")
+
+
+def _list_contents(document: AnnotatedText) -> Iterator[tuple[Any, ...]]:
+    """List the kind and content of all that is annotated; ids may differ between formats."""
+    for annotation in document.annotations:
+        if isinstance(annotation, SpanAnnotation):
+            yield "spans", annotation.label, annotation.fragments
+            for concept in annotation.concept_ids:
+                yield "concept ids", annotation.fragments, concept
+        elif isinstance(annotation, RelationAnnotation):
+            yield "relations", annotation.label, len(annotation.args)
+        elif isinstance(annotation, NoteAnnotation):
+            yield "notes", annotation.kind, annotation.text
+        elif annotation.id and not annotation.id.startswith(LAYOUT):
+            yield "other annotations", annotation.raw
