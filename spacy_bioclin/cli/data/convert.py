@@ -1,8 +1,8 @@
 """`bioclin convert`: a corpus into Docs for training, or into files of another format."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -44,14 +44,10 @@ def main(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT and REPORT")] = False,
 ) -> None:
     """Convert a corpus into Docs, and report what became of every span; or into other files."""
-    from rich.console import Console
-
     from ...catalog.tasks import load_tasks
-    from ...corpora.convert import convert_to_docs, make_on_error, read_corpus
     from ...corpora.docbin import SUFFIX
-    from ...corpora.export import check_corpus_output, write_corpus
+    from ...corpora.export import check_corpus_output
     from ...files import check_output
-    from ...parallel import show_progress
 
     to = to or ("spacy" if out.suffix == SUFFIX else "brat")
     check_corpus_output(out, to, inputs=paths, overwrite=overwrite)
@@ -59,33 +55,71 @@ def main(
         check_output(report, inputs=paths, overwrite=overwrite)
     known = load_tasks().get(task)
     labels = known.labels if known else {}
+    if to != "spacy":
+        _write_files(format, paths, labels, out, to, skip_bad=skip_bad, allow_loss=allow_loss)
+        return
+    _write_docs(
+        format,
+        paths,
+        labels,
+        out,
+        lang=lang or (known.lang if known else ""),
+        layers=_parse_layers(layer) if layer else known.layers if known else {"*": "ents"},
+        task=task,
+        skip_bad=skip_bad,
+        allow_loss=allow_loss,
+        report_path=report,
+    )
+
+
+def _write_docs(
+    format: str, paths: list[Path], labels: Mapping[str, str], out: Path, **settings: Any
+) -> None:
+    """Convert into Docs, see `convert_to_docs`."""
+    from rich.console import Console
+
+    from ...corpora.convert import convert_to_docs
+    from ...parallel import show_progress
+
+    console = Console(stderr=True, highlight=False)
+    with show_progress(console, "documents") as on_progress:
+        convert_to_docs(
+            format,
+            paths,
+            out,
+            labels=labels,
+            on_progress=on_progress,
+            on_skip=lambda error: console.print(f"skipped: {error}", markup=False),
+            on_report=lambda losses: console.print(losses.to_table()),
+            **settings,
+        )
+
+
+def _write_files(
+    format: str,
+    paths: list[Path],
+    labels: Mapping[str, str],
+    out: Path,
+    to: str,
+    *,
+    skip_bad: bool,
+    allow_loss: bool,
+) -> None:
+    """Convert into files of another format, see `write_corpus`."""
+    from rich.console import Console
+
+    from ...corpora.convert import make_on_error, read_corpus
+    from ...corpora.export import write_corpus
+    from ...parallel import show_progress
+
     console = Console(stderr=True, highlight=False)
 
     def on_skip(error: BioclinError) -> None:
         console.print(f"skipped: {error}", markup=False)
 
-    with show_progress(console, "documents") as on_progress:
-        if to == "spacy":
-            convert_to_docs(
-                format,
-                paths,
-                out,
-                lang=lang or (known.lang if known else ""),
-                layers=_parse_layers(layer) if layer else known.layers if known else {"*": "ents"},
-                labels=labels,
-                task=task,
-                skip_bad=skip_bad,
-                allow_loss=allow_loss,
-                report_path=report,
-                on_progress=on_progress,
-                on_skip=on_skip,
-                on_report=lambda losses: console.print(losses.to_table()),
-            )
-            return
-        on_error = make_on_error(on_skip if skip_bad else None)
-        documents = read_corpus(
-            format, paths, labels=labels, on_error=on_error, on_progress=on_progress
-        )
+    on_error = make_on_error(on_skip if skip_bad else None)
+    with show_progress(console, "documents") as show:
+        documents = read_corpus(format, paths, labels=labels, on_error=on_error, on_progress=show)
         n_docs, lost = write_corpus(documents, out, to, allow_loss=allow_loss)
     console.print(f"{n_docs:,} documents written to {out}", markup=False)
     for kind, n in sorted(lost.items()):
