@@ -36,7 +36,7 @@ def main(
             results.append(check)
             status.update(f"{check.name}: done, next …")
     outcomes = {True: Text("passed", style="green"), False: Text("failed", style="red")}
-    rows = [
+    rows: list[list[str | Text]] = [
         [check.name, outcomes[check.passed], f"{check.seconds:.1f}", check.note]
         for check in results
     ]
