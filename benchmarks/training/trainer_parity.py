@@ -45,10 +45,11 @@ from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.corpora.readers import cut_doc, make_corpus
 from spacy_bioclin.encoders.precision import has_fast_bf16
 from spacy_bioclin.evaluation.conll import chunks
-from spacy_bioclin.evaluation.spans import doc_spans, reference_spans, score_spans
+from spacy_bioclin.evaluation.spans import reference_spans, score_spans
 from spacy_bioclin.ner.inference import find_entities, make_grammar
 from spacy_bioclin.ner.model import TagScores
 from spacy_bioclin.ner.tags import TagSet, make_tag_sets
+from spacy_bioclin.spans import get_char_spans
 from spacy_bioclin.types import CharSpan
 
 TRIALS = WORK / "trainer_parity"
@@ -244,8 +245,8 @@ def run_trial(
     if system == "bioclin":
         seconds = train_ours(config, trial)
         nlp = spacy.load(trial / "training" / "model-last")
-        as_used = [doc_spans(doc, None) for doc in nlp.pipe(texts)]
-        same = (doc_spans(doc, None) for doc in nlp.pipe([part.text for part in flat]))
+        as_used = [get_char_spans(doc, None) for doc in nlp.pipe(texts)]
+        same = (get_char_spans(doc, None) for doc in nlp.pipe([part.text for part in flat]))
     else:
         tag_sets = label_sets(folder)
         model, seconds = train_theirs(

@@ -1,23 +1,23 @@
-"""How far a score would move if the corpus had been drawn again (Efron, 1979, percentiles)."""
+"""Estimate how much a score would vary on other samples of documents (Efron, 1979, percentiles)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import BioclinError
 from .spans import Counts
 
-LEVEL = 0.95  # the share of resamples within an interval
-AT_ONCE = 500  # resamples computed together: a bound on memory
+LEVEL = 0.95  # share of the resamples within an interval
+AT_ONCE = 500  # resamples to compute together, which limits the memory
 
 
 class PairedDifference(NamedTuple):
-    """How much higher one mean F1 is than another.
+    """The difference between two mean F1 scores.
 
-    difference (float): On the documents as they are.
+    difference (float): Difference on the documents themselves.
     low, high (float): The 95 % interval.
-    p (float): Two-sided; below 0.05 where the interval leaves out 0.
+    p (float): Two-sided p-value, below 0.05 if the interval does not contain 0.
     """
 
     difference: float
@@ -29,13 +29,14 @@ class PairedDifference(NamedTuple):
 def f1_interval(
     per_doc: Sequence[Counts], *, n_resamples: int = 2000, seed: int = 0
 ) -> tuple[float, float]:
-    """Interval of the micro F1 under resampling of whole documents.
+    """Compute the interval of the micro F1 under resampling of whole documents.
 
     Documents with equal counts are interchangeable, so that a resample is one multinomial draw over
-    the distinct rows of counts: milliseconds, however many documents there are.
-    per_doc (Sequence[Counts]): One entry per document, those without any span included.
-    n_resamples (int): Number of corpora drawn, each as large as the given one.
-    seed (int): Same seed, same interval.
+    the distinct rows of counts. This takes milliseconds for any number of documents.
+
+    per_doc (Sequence[Counts]): One entry per document, including those without any span.
+    n_resamples (int): Number of resampled corpora, each as large as the given one.
+    seed (int): Random seed.
     RETURNS (tuple[float, float]): Lower and upper bound of the 95 % interval; (0, 0) for no
         documents.
     """
@@ -50,6 +51,15 @@ def f1_interval(
     return float(low), float(high)
 
 
+def summarize(per_doc: Sequence[Counts]) -> dict[str, Any]:
+    """Compute scores from the counts of each document.
+
+    RETURNS (dict[str, Any]): `p`, `r`, `f`, `tp`, `fp`, `fn` and `f_interval`, ready for JSON.
+    """
+    total = Counts.total(per_doc)
+    return {**total.prf(), **total._asdict(), "f_interval": list(f1_interval(per_doc))}
+
+
 def paired_f1_difference(
     a: Sequence[Sequence[Sequence[int]]],
     b: Sequence[Sequence[Sequence[int]]],
@@ -58,21 +68,21 @@ def paired_f1_difference(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> PairedDifference:
-    """Mean micro F1 of the runs of `a` less that of the runs of `b`, under resampling of whole
-    documents: each resample holds the same documents for every run of both (Koehn, 2004).
+    """Compare the mean micro F1 of the runs of `a` and `b` under resampling of whole documents.
 
-    a, b (Sequence): Counts, (n_runs, n_docs, 3) as tp, fp, fn; the same documents in the same
-        order. Numbers of runs may differ.
-    resample_runs (bool): Draw the runs anew too, on either side by itself, so that the interval
-        holds for other seeds as well (Multi-Bootstrap; Sellam et al., 2022). Without, it is about
-        these very runs.
-    n_resamples (int): Number of corpora drawn, each as large as the given one.
-    seed (int): Same seed, same interval.
-    RETURNS (PairedDifference): Percentile interval, and the p-value that belongs to it.
-    RAISES (BioclinError): If a side has no run, or the documents are not the same: their number and
+    Each resample has the same documents for every run of both (Koehn, 2004).
+
+    a, b (Sequence): Counts, (n_runs, n_docs, 3) as tp, fp, fn, for the same documents in the same
+        order. The numbers of runs may differ.
+    resample_runs (bool): Also resample the runs of each side, so that the interval holds for other
+        random seeds too (Multi-Bootstrap; Sellam et al., 2022). Otherwise it holds for these runs.
+    n_resamples (int): Number of resampled corpora, each as large as the given one.
+    seed (int): Random seed.
+    RETURNS (PairedDifference): The difference of `a` minus `b`, with interval and p-value.
+    RAISES (BioclinError): A side has no run, or the documents are not the same: their number and
         the number of gold spans of each (tp + fn) must agree in all runs.
     """
-    sides = [_checked(name, counts) for name, counts in (("first", a), ("second", b))]
+    sides = [_check_counts(name, counts) for name, counts in (("first", a), ("second", b))]
     gold = [run[:, 0] + run[:, 2] for side in sides for run in side]  # spans of each document
     if not all(np.array_equal(run, gold[0]) for run in gold):
         raise BioclinError(
@@ -96,14 +106,14 @@ def paired_f1_difference(
         part[:] = means[0] - means[1]
     whole = [_f1_of_runs(np.ones((1, n_docs)), side).mean() for side in sides]
     low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    # Differences that are 0 but for rounding count on both sides.
+    # Differences of 0 within rounding errors count on both sides.
     rarer = min((differences <= 1e-12).sum(), (differences >= -1e-12).sum())
     p = min(1.0, 2 * (int(rarer) + 1) / (n_resamples + 1))
     return PairedDifference(float(whole[0] - whole[1]), float(low), float(high), p)
 
 
-def _checked(name: str, counts: Sequence[Sequence[Sequence[int]]]) -> np.ndarray:
-    """RETURNS (ndarray): (n_runs, n_docs, 3)."""
+def _check_counts(name: str, counts: Sequence[Sequence[Sequence[int]]]) -> np.ndarray:
+    """Check counts and convert them to an array, (n_runs, n_docs, 3)."""
     n_docs = {len(run) for run in counts}
     if len(n_docs) != 1 or 0 in n_docs:
         raise BioclinError(
@@ -114,10 +124,10 @@ def _checked(name: str, counts: Sequence[Sequence[Sequence[int]]]) -> np.ndarray
 
 
 def _f1_of_runs(draws: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """
+    """Compute the micro F1 of each run on each resample, (n_resamples, n_runs).
+
     draws (ndarray): How often each document was drawn, (n_resamples, n_docs).
     counts (ndarray): (n_runs, n_docs, 3).
-    RETURNS (ndarray): Micro F1, (n_resamples, n_runs).
     """
     tp, fp, fn = (draws @ counts[:, :, column].T for column in range(3))
     return 2 * tp / np.maximum(2 * tp + fp + fn, 1)

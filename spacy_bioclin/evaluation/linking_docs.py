@@ -1,6 +1,6 @@
-"""Linking scores of Docs: `linking.py` on what `span.kb_id_` and `span._.candidates` hold.
+"""Score the links of Docs: apply `linking.py` to `span.kb_id_` and `span._.candidates`.
 
-`kb_id_` holds ids joined by "|", one for each part of a composite mention; "" or "NIL" is NIL.
+`kb_id_` has ids joined by "|", one for each part of a composite mention; "" or "NIL" is NIL.
 `candidates`, an extension that a linker may set, is a list of tuples with the field `kb_id`, best
 first. The chosen id counts as the first candidate.
 """
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from ..spans import get_spans
 from ..types import GOLD_KEY
 from .linking import (
     RULES,
@@ -30,13 +31,13 @@ DEFAULT_RULE = "biosyn"
 
 
 class LinkedDoc(NamedTuple):
-    """The links of one layer of a document on both sides.
+    """The gold and the predicted links of one layer of a document.
 
     mentions (list[LinkedMention]): Gold mentions that the system found with equal offsets.
-    n_gold (int): All gold mentions.
+    n_gold (int): Number of all gold mentions.
     reference (set[SpanId]): Gold offsets and ids.
-    predicted (set[SpanId]): Those of the system.
-    links (bool): Whether the system gives any span an id or a candidate.
+    predicted (set[SpanId]): Predicted offsets and ids.
+    links (bool): True if any span has a predicted id or candidate.
     """
 
     mentions: list[LinkedMention]
@@ -47,7 +48,7 @@ class LinkedDoc(NamedTuple):
 
 
 class _Link(NamedTuple):
-    """What a system makes of a span; no rankings if it does not say."""
+    """The predicted link of a span. Without candidates there are no rankings."""
 
     label: str
     ids: tuple[str, ...]
@@ -55,13 +56,13 @@ class _Link(NamedTuple):
 
 
 def compare_links(eg: Example, spans_key: str | None, name: str) -> LinkedDoc | None:
-    """Gather the links of both sides of an Example.
+    """Read the gold and the predicted links of an Example.
 
-    eg (Example): Not changed.
+    eg (Example): The Example, which is not changed.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
     name (str): Id of the document.
     RETURNS (LinkedDoc | None): None if the reference is not annotated for this layer.
-    RAISES (BioclinError): If the predicted Doc has another text than the reference.
+    RAISES (BioclinError): The predicted Doc has another text than the reference.
     """
     spans = compare(eg, spans_key)
     if spans is None:
@@ -90,14 +91,16 @@ def compare_links(eg: Example, spans_key: str | None, name: str) -> LinkedDoc | 
 
 
 def _gold_mentions(doc: Doc, spans_key: str | None) -> list[tuple[int, int, str, tuple[str, ...]]]:
-    """RETURNS (list[tuple]): (start, end, label, ids) of each gold mention, each once; the offsets
-    are those of the corpus file where the Doc remembers them."""
+    """Read (start, end, label, ids) of each gold mention, without repeats.
+
+    The offsets are those of the corpus file if the Doc has them.
+    """
     layers = doc.user_data.get(GOLD_KEY, {}).get("layers", {})
     layer = layers.get("ents" if spans_key is None else spans_key)
     if layer is None:
         layer = [
             (span.start_char, span.end_char, span.label_, span.kb_id_)
-            for span in _spans(doc, spans_key)
+            for span in get_spans(doc, spans_key)
         ]
     return list(
         dict.fromkeys((start, end, label, gold_ids(kb_id)) for start, end, label, *kb_id in layer)
@@ -105,20 +108,15 @@ def _gold_mentions(doc: Doc, spans_key: str | None) -> list[tuple[int, int, str,
 
 
 def _system_links(doc: Doc, spans_key: str | None) -> dict[tuple[int, int], list[_Link]]:
-    """RETURNS (dict): Offsets -> the links of the spans there, one for each label."""
+    """Read the links: offsets -> the links of the spans there, one for each label."""
     links: dict[tuple[int, int], dict[str, _Link]] = {}
-    # doc.spans["ents"] holds more than doc.ents can, but it is doc.ents that a linker may have set.
-    groups = (_spans(doc, spans_key), doc.ents if spans_key == "ents" else ())
-    for span in (span for group in groups for span in group):
+    # doc.spans["ents"] may have more spans than doc.ents, but a linker may have set doc.ents only.
+    for span in (*get_spans(doc, spans_key), *(doc.ents if spans_key == "ents" else ())):
         of_label = links.setdefault((span.start_char, span.end_char), {})
         link = _read_link(span)
         if span.label_ not in of_label or link.ids:
             of_label[span.label_] = link
     return {span: list(of_label.values()) for span, of_label in links.items()}
-
-
-def _spans(doc: Doc, spans_key: str | None) -> Sequence[Span]:
-    return doc.ents if spans_key is None else list(doc.spans.get(spans_key, ()))
 
 
 def _read_link(span: Span) -> _Link:
@@ -130,16 +128,16 @@ def _read_link(span: Span) -> _Link:
 
 
 def has_gold_ids(docs: Iterable[LinkedDoc]) -> bool:
-    """RETURNS (bool): Whether there is anything to score."""
+    """Check whether any document has gold ids to compare with."""
     return any(doc.reference for doc in docs)
 
 
 def linking_metrics(docs: Sequence[LinkedDoc]) -> dict[str, Any]:
-    """Every figure about the links of a layer.
+    """Compute all scores of the links of a layer.
 
-    docs (Sequence[LinkedDoc]): One per document.
-    RETURNS (dict[str, Any]): `n_gold` (mentions), by name of each rule the scores of the mentions
-        that were found, `end_to_end`; ready for JSON, without note text.
+    docs (Sequence[LinkedDoc]): One entry per document.
+    RETURNS (dict[str, Any]): `n_gold`, the number of gold mentions; for each rule, the scores of
+        the mentions that were found; and `end_to_end`. Ready for JSON, without note text.
     """
     mentions = [mention for doc in docs for mention in doc.mentions]
     return {
@@ -152,14 +150,14 @@ def linking_metrics(docs: Sequence[LinkedDoc]) -> dict[str, Any]:
 def spacy_linking_scores(
     metrics: dict[str, Any], *, spans_key: str | None, rule: str = DEFAULT_RULE
 ) -> dict[str, Any]:
-    """Put the figures under keys like spaCy's.
+    """Give the scores keys like spaCy's.
 
     metrics (dict[str, Any]): From `linking_metrics`.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
     rule (str): One of `linking.RULES`.
-    RETURNS (dict[str, Any]): `link_acc`, `link_r5`, `link_mrr`, … of the mentions found; end to end
-        `link_p`, `link_r`, `link_f`; by sets of ids `link_docs_p` …; with `spans_{key}_` before
-        them for a key.
+    RETURNS (dict[str, Any]): `link_acc`, `link_r5`, `link_mrr`, … for the mentions that were found,
+        `link_p`, `link_r`, `link_f` end to end, `link_docs_p` … for the sets of ids. The keys begin
+        with `spans_{key}_` for a layer of `doc.spans`.
     """
     prefix = "link" if spans_key is None else f"spans_{spans_key}_link"
     whole = metrics["end_to_end"]
@@ -174,12 +172,12 @@ def spacy_linking_scores(
 def linking_score(
     examples: Iterable[Example], *, spans_key: str | None, rule: str, **kwargs: Any
 ) -> dict[str, Any]:
-    """Linking scores under keys like spaCy's.
+    """Compute linking scores under keys like spaCy's.
 
-    examples (Iterable[Example]): Not changed.
+    examples (Iterable[Example]): The Examples, which are not changed.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
     rule (str): One of `linking.RULES`.
-    RETURNS (dict[str, Any]): See `spacy_linking_scores`; each is None where no reference has ids.
+    RETURNS (dict[str, Any]): See `spacy_linking_scores`. All are None if no reference has ids.
     """
     compared = (compare_links(eg, spans_key, str(i)) for i, eg in enumerate(examples))
     docs = [doc for doc in compared if doc is not None]
@@ -190,11 +188,11 @@ def linking_score(
 def make_linking_scorer(
     spans_key: str | None = None, rule: str = DEFAULT_RULE
 ) -> Callable[..., dict[str, Any]]:
-    """Registered as `spacy-bioclin.linking_scorer.v1`.
+    """Make a scorer of links. It is registered as `spacy-bioclin.linking_scorer.v1`.
 
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
-    rule (str): "biosyn" (any id of a composite mention will do) or "strict" (each is needed).
-    RETURNS (Callable): `linking_score` for that layer; it can be pickled.
+    rule (str): "biosyn" (any id of a composite mention is right) or "strict" (all are needed).
+    RETURNS (Callable): `linking_score` for that layer, which can be pickled.
     RAISES (BioclinError): There is no such rule.
     """
     get_rule(rule)

@@ -1,15 +1,19 @@
-"""Run a pipeline over gold Docs and gather every figure about what it found."""
+"""Run a pipeline over gold Docs and compute all scores of what it finds."""
 
+import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from spacy.lang.en.stop_words import STOP_WORDS as ENGLISH
+from spacy.lang.es.stop_words import STOP_WORDS as SPANISH
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..machine import find_commit, find_versions
 from ..types import GOLD_KEY
-from .bootstrap import f1_interval
+from .bootstrap import summarize
 from .confusion import LayerDoc, confusion
 from .linking_docs import (
     LinkedDoc,
@@ -18,22 +22,25 @@ from .linking_docs import (
     linking_metrics,
     spacy_linking_scores,
 )
-from .spans import Counts, SpanScores, compare, relaxed_match, score_spans
+from .official import ScoredDoc, official_scores
+from .spans import SpanScores, compare, relaxed_match, score_spans
 
-# Name of the layer that doc.ents belongs to; the others are keys of doc.spans.
+# Name of the layer of doc.ents. The other names are keys of doc.spans.
 ENTS = "ents"
+LANGUAGE_DOCS = 100  # documents to guess the language from
+MIN_STOP_WORDS = 20
 
 
 class PipelineRun(NamedTuple):
-    """What a pipeline made of a corpus.
+    """What a pipeline found in a corpus.
 
-    layers (dict[str, list[LayerDoc]]): Of each layer that the gold and the pipeline have: the
+    layers (dict[str, list[LayerDoc]]): For each layer of both the gold Docs and the pipeline, the
         documents that are annotated for it.
-    links (dict[str, list[LinkedDoc]]): Of each layer whose gold has concept ids, if the pipeline
-        links: the same documents.
-    unpredicted (list[str]): Layers of the gold that the pipeline has not.
-    n_docs (int): Documents.
-    n_words (int): Tokens of the pipeline.
+    links (dict[str, list[LinkedDoc]]): For each layer with gold concept ids, if the pipeline links,
+        the same documents.
+    unpredicted (list[str]): Layers of the gold Docs that the pipeline does not set.
+    n_docs (int): Number of documents.
+    n_words (int): Number of tokens of the pipeline.
     seconds (float): Time of the whole run.
     """
 
@@ -48,12 +55,12 @@ class PipelineRun(NamedTuple):
 def run_pipeline(
     nlp: Language, references: Sequence[Doc], on_doc: Callable[[Doc], None]
 ) -> PipelineRun:
-    """Annotate the texts of gold Docs from scratch and compare.
+    """Annotate the texts of gold Docs, and collect gold and predicted spans.
 
     nlp (Language): The pipeline.
-    references (Sequence[Doc]): Gold Docs; not changed.
+    references (Sequence[Doc]): Gold Docs, which are not changed.
     on_doc (Callable[[Doc], None]): Called with every predicted Doc, for progress.
-    RETURNS (PipelineRun): Spans of both sides.
+    RETURNS (PipelineRun): The spans and links.
     """
     gold_layers = sorted({layer for doc in references for layer in annotated_layers(doc)})
     found: dict[str, list[LayerDoc]] = {layer: [] for layer in gold_layers}
@@ -69,7 +76,7 @@ def run_pipeline(
             predicts |= annotated_layers(doc)
         name = reference.user_data.get(GOLD_KEY, {}).get("id", str(index))
         for layer in gold_layers:
-            # A pipeline may find more than doc.ents can hold: nested entities in doc.spans["ents"].
+            # A pipeline may set nested entities in doc.spans["ents"], which doc.ents cannot have.
             spans_key = None if layer == ENTS and ENTS not in doc.spans else layer
             spans, linked = compare(eg, spans_key), compare_links(eg, spans_key, name)
             if spans is not None and linked is not None:
@@ -88,7 +95,7 @@ def run_pipeline(
 
 
 def annotated_layers(doc: Doc) -> set[str]:
-    """RETURNS (set[str]): The layers that a Doc is annotated for, be they empty."""
+    """Find the layers that a Doc is annotated for, including those without any span."""
     gold = doc.user_data.get(GOLD_KEY)
     if gold is not None:
         return set(gold["layers"])
@@ -98,12 +105,12 @@ def annotated_layers(doc: Doc) -> set[str]:
 def layer_metrics(
     docs: Sequence[LayerDoc], links: Sequence[LinkedDoc] | None = None
 ) -> dict[str, Any]:
-    """Every figure about a layer.
+    """Compute all scores of a layer.
 
-    docs (Sequence[LayerDoc]): Its documents.
+    docs (Sequence[LayerDoc]): The documents of the layer.
     links (Sequence[LinkedDoc] | None): Their links, if there are any to score.
     RETURNS (dict[str, Any]): Strict and relaxed scores with counts and 95 % intervals of F1, the
-        confusion of labels, and `linking` (None without links); ready for JSON, without note text.
+        confusion of labels, and `linking` (None without links). Ready for JSON, without note text.
     """
     pairs = [(doc.reference, doc.predicted) for doc in docs]
     counts = confusion(docs)
@@ -118,17 +125,12 @@ def layer_metrics(
 
 
 def _all_scores(scores: SpanScores) -> dict[str, Any]:
-    per_type = {label: _figures(scores.of_docs(label)) for label in scores.per_label}
-    return {"micro": _figures(scores.of_docs()), "macro": scores.macro, "per_type": per_type}
-
-
-def _figures(per_doc: list[Counts]) -> dict[str, Any]:
-    total = Counts.total(per_doc)
-    return {**total.prf(), **total._asdict(), "f_interval": list(f1_interval(per_doc))}
+    per_type = {label: summarize(scores.of_docs(label)) for label in scores.per_label}
+    return {"micro": summarize(scores.of_docs()), "macro": scores.macro, "per_type": per_type}
 
 
 def spacy_scores(layers: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Strict scores under spaCy's keys: `ents_f`, `ents_per_type`, `spans_phi_f`, `link_acc` …
+    """Give strict scores spaCy's keys: `ents_f`, `ents_per_type`, `spans_phi_f`, `link_acc` …
 
     layers (Mapping[str, dict]): Name of the layer -> `layer_metrics`.
     """
@@ -145,3 +147,59 @@ def spacy_scores(layers: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
             spans_key = None if layer == ENTS else layer
             scores.update(spacy_linking_scores(metrics["linking"], spans_key=spans_key))
     return scores
+
+
+def make_metrics(
+    nlp: Language, corpus: str, run: PipelineRun, official: str | None
+) -> dict[str, Any]:
+    """Compute what `bioclin evaluate` writes.
+
+    nlp (Language): The pipeline.
+    corpus (str): Name of the corpus.
+    run (PipelineRun): What the pipeline found in it.
+    official (str | None): Shared task whose scores to add, one of `official.TASKS`.
+    RETURNS (dict[str, Any]): The scores, with pipeline, corpus, speed, date, versions and commit.
+        Ready for JSON, without note text.
+    """
+    layers = {}
+    for layer, docs in run.layers.items():
+        layers[layer] = {**layer_metrics(docs, run.links.get(layer)), "official": None}
+        if official:
+            scored = [ScoredDoc(d.text, sorted(d.reference), sorted(d.predicted)) for d in docs]
+            scores = official_scores(official, scored)
+            layers[layer]["official"] = {"task": official, "scores": scores}
+    return {
+        "pipeline": {
+            "name": f"{nlp.lang}_{nlp.meta['name']}",
+            "version": nlp.meta["version"],
+            "components": nlp.pipe_names,
+        },
+        "corpus": {"name": corpus, "docs": run.n_docs, "words": run.n_words},
+        "scores": spacy_scores(layers),
+        "layers": layers,
+        "layers_not_predicted": run.unpredicted,
+        "speed": {
+            "seconds": run.seconds,
+            "words_per_second": run.n_words / max(run.seconds, 1e-9),
+        },
+        "date": datetime.datetime.now().isoformat(timespec="seconds"),
+        "versions": find_versions(),
+        "commit": find_commit(),
+    }
+
+
+def find_other_language(lang: str, docs: Sequence[Doc]) -> str | None:
+    """Guess from stop words whether Docs are in another language.
+
+    lang (str): The expected language.
+    docs (Sequence[Doc]): The Docs.
+    RETURNS (str | None): "en" or "es"; None if they seem to be in the expected language.
+    """
+    only = {"en": ENGLISH - SPANISH, "es": SPANISH - ENGLISH}
+    if lang not in only:
+        return None
+    words = [token.lower_ for doc in docs[:LANGUAGE_DOCS] for token in doc]
+    counts = {each: sum(word in stop for word in words) for each, stop in only.items()}
+    likely = max(counts, key=lambda each: counts[each])
+    is_other = counts[likely] > MIN_STOP_WORDS and counts[likely] > 2 * counts[lang]
+    return likely if is_other else None

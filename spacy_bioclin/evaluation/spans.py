@@ -1,16 +1,16 @@
-"""Strict and relaxed span scores on character offsets, and the scorer for training.
+"""Score spans on character offsets, strictly and relaxed; also the scorer for training.
 
 The spans of a document are a set: a span that is annotated or predicted twice with the same offsets
-and label counts once, as in the shared tasks' own scripts.
+and label counts once, as in the scripts of the shared tasks.
 
 strict: offsets and label are equal.
 relaxed: labels are equal and the spans share at least one character. Each span is matched at most
-once, so splitting a mention in two earns one match and one false positive. Of all such matchings
-the largest counts, hence the figures depend on no order and are never below the strict ones.
+once, so splitting a mention in two earns one match and one false positive. The largest of all such
+matchings counts, so the scores do not depend on any order and are never below the strict ones.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Set
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,11 +20,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import BioclinError
+from ..spans import get_char_spans, is_annotated
 from ..types import GOLD_KEY, CharSpan
 
 
 class Counts(NamedTuple):
-    """True positives, false positives and false negatives; 0/0 is 0."""
+    """Numbers of true positives, false positives and false negatives. In scores, 0/0 is 0."""
 
     tp: int
     fp: int
@@ -32,23 +33,33 @@ class Counts(NamedTuple):
 
     @property
     def precision(self) -> float:
+        """Share of the predictions that are right, from 0 to 1."""
         return self.tp / max(self.tp + self.fp, 1)
 
     @property
     def recall(self) -> float:
+        """Share of the references that are found, from 0 to 1."""
         return self.tp / max(self.tp + self.fn, 1)
 
     @property
     def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
         return 2 * self.tp / max(2 * self.tp + self.fp + self.fn, 1)
 
     def prf(self) -> dict[str, float]:
+        """Compute precision, recall and F1 under spaCy's keys "p", "r" and "f"."""
         return {"p": self.precision, "r": self.recall, "f": self.f1}
 
     @staticmethod
     def total(counts: Iterable["Counts"]) -> "Counts":
-        """RETURNS (Counts): The sum, column by column."""
+        """Add up counts."""
         return Counts(*(sum(column) for column in zip((0, 0, 0), *counts, strict=True)))
+
+    @staticmethod
+    def of_sets(reference: Set[Any], predicted: Set[Any]) -> "Counts":
+        """Count what two sets have in common."""
+        tp = len(reference & predicted)
+        return Counts(tp, len(predicted) - tp, len(reference) - tp)
 
 
 NOTHING = Counts(0, 0, 0)
@@ -57,49 +68,53 @@ NOTHING = Counts(0, 0, 0)
 class SpanScores(NamedTuple):
     """Counts of a corpus.
 
-    per_doc (list[dict[str, Counts]]): Of each document, in order: the counts of each label.
+    per_doc (list[dict[str, Counts]]): For each document, label -> counts.
     """
 
     per_doc: list[dict[str, Counts]]
 
     @property
     def per_label(self) -> dict[str, Counts]:
-        """RETURNS (dict[str, Counts]): Labels of either side, sorted."""
+        """Counts of each label of the reference or the prediction, sorted by label."""
         labels = sorted({label for doc in self.per_doc for label in doc})
         return {label: Counts.total(self.of_docs(label)) for label in labels}
 
     @property
     def micro(self) -> Counts:
+        """Counts of all labels together."""
         return Counts.total(self.of_docs())
 
     def of_docs(self, label: str | None = None) -> list[Counts]:
-        """RETURNS (list[Counts]): Per document: of one label, or (None) of all together."""
+        """Count per document, for one label or (None) for all labels together."""
         if label is None:
             return [Counts.total(doc.values()) for doc in self.per_doc]
         return [doc.get(label, NOTHING) for doc in self.per_doc]
 
     @property
     def macro(self) -> dict[str, float]:
-        """RETURNS (dict[str, float]): Mean of p, r and f over the labels that the reference holds.
-        A label that is only predicted has no recall: it lowers the micro precision, not this."""
+        """Mean of "p", "r" and "f" over the labels of the reference.
+
+        A label that is only predicted has no recall. It lowers the micro precision, not this mean.
+        """
         present = [counts.prf() for counts in self.per_label.values() if counts.tp + counts.fn]
         return {key: sum(prf[key] for prf in present) / max(len(present), 1) for key in "prf"}
 
 
-# How many of the reference and the predicted spans of one label in one document match.
+# Counts how many of the reference and the predicted spans of a label match in a document.
 Match = Callable[[set[CharSpan], set[CharSpan]], int]
 
 
 def strict_match(reference: set[CharSpan], predicted: set[CharSpan]) -> int:
-    """RETURNS (int): Number of spans with equal offsets."""
+    """Count the spans with equal offsets."""
     return len(reference & predicted)
 
 
 def relaxed_match(reference: set[CharSpan], predicted: set[CharSpan]) -> int:
-    """RETURNS (int): Size of the largest one-to-one matching of overlapping spans.
+    """Find the size of the largest one-to-one matching of overlapping spans.
 
-    Greedy by end. All partners of the span that ends first cover its last character; of these the
-    one that ends first overlaps with nothing that the others miss, so taking it costs nothing.
+    The algorithm is greedy by end. All partners of the span that ends first cover its last
+    character. The partner that ends first overlaps with nothing that the others do not overlap
+    with, so it is safe to match it.
     """
     waiting: tuple[list[CharSpan], list[CharSpan]] = ([], [])  # per side, sorted by end
     for side, spans in enumerate((reference, predicted)):
@@ -109,7 +124,7 @@ def relaxed_match(reference: set[CharSpan], predicted: set[CharSpan]) -> int:
         side = int(waiting[1][0][1] < waiting[0][0][1])
         start, end, _ = waiting[side].pop(0)
         others = waiting[1 - side]
-        # The other side's spans all end at or after `end`: overlap means to start before it.
+        # All spans of the other side end at or after `end`, so those that start before it overlap.
         partner = next((i for i, other in enumerate(others) if other[0] < end), None)
         if partner is not None and start < end:
             matched += 1
@@ -147,7 +162,7 @@ def _by_label(spans: Collection[CharSpan]) -> dict[str, set[CharSpan]]:
 
 
 def reference_spans(doc: Doc, spans_key: str | None) -> set[CharSpan] | None:
-    """The gold spans of a Doc: as they stand in the corpus file where the Doc remembers them.
+    """Read the gold spans of a Doc, with the offsets of the corpus file if the Doc has them.
 
     doc (Doc): A gold Doc.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
@@ -157,27 +172,20 @@ def reference_spans(doc: Doc, spans_key: str | None) -> set[CharSpan] | None:
     layer = layers.get("ents" if spans_key is None else spans_key)
     if layer is not None:
         return {(start, end, label) for start, end, label, *_ in layer}
-    if spans_key is None:
-        return doc_spans(doc, None) if doc.has_annotation("ENT_IOB") else None
-    return doc_spans(doc, spans_key) if spans_key in doc.spans else None
-
-
-def doc_spans(doc: Doc, spans_key: str | None) -> set[CharSpan]:
-    """RETURNS (set[CharSpan]): Character offsets of `doc.ents` (None) or of `doc.spans[key]`."""
-    spans = doc.ents if spans_key is None else doc.spans.get(spans_key, ())
-    return {(span.start_char, span.end_char, span.label_) for span in spans}
+    return get_char_spans(doc, spans_key) if is_annotated(doc, spans_key) else None
 
 
 def compare(eg: Example, spans_key: str | None) -> tuple[set[CharSpan], set[CharSpan]] | None:
-    """The spans of both sides of an Example.
+    """Read the reference and the predicted spans of an Example.
 
-    Where only a part of `doc.ents` is annotated (tokens with ENT_IOB 0), a prediction that touches
-    an unannotated token is left out, unless the reference holds exactly that span.
-    eg (Example): Not changed.
+    If only a part of `doc.ents` is annotated (other tokens have ENT_IOB 0), a prediction on an
+    unannotated token is ignored, unless the reference has exactly that span.
+
+    eg (Example): The Example, which is not changed.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
     RETURNS (tuple | None): Reference and predicted spans; None if the reference is not annotated
         for this layer.
-    RAISES (BioclinError): If the predicted Doc has another text than the reference.
+    RAISES (BioclinError): The predicted Doc has another text than the reference.
     """
     reference = reference_spans(eg.reference, spans_key)
     if reference is None:
@@ -189,34 +197,34 @@ def compare(eg: Example, spans_key: str | None) -> tuple[set[CharSpan], set[Char
             " their character offsets do not compare. Make the predicted Doc with"
             " nlp.make_doc(reference.text)."
         )
-    predicted = doc_spans(eg.predicted, spans_key)
+    predicted = get_char_spans(eg.predicted, spans_key)
     if spans_key is None:
-        blanks = _unannotated(eg.reference)
+        gaps = _find_unannotated(eg.reference)
         predicted = {
             span
             for span in predicted
-            if span in reference or not any(s < span[1] and span[0] < e for s, e in blanks)
+            if span in reference or not any(s < span[1] and span[0] < e for s, e in gaps)
         }
     return reference, predicted
 
 
-def _unannotated(doc: Doc) -> list[tuple[int, int]]:
-    """RETURNS (list): Offsets of the tokens without ENT_IOB; [] if all or none are annotated."""
-    blank: list[int] = np.flatnonzero(doc.to_array(ENT_IOB) == 0).tolist()
-    if len(blank) == len(doc):
+def _find_unannotated(doc: Doc) -> list[tuple[int, int]]:
+    """Find the offsets of the tokens without ENT_IOB; none if no token has it."""
+    missing: list[int] = np.flatnonzero(doc.to_array(ENT_IOB) == 0).tolist()
+    if len(missing) == len(doc):
         return []
-    return [(doc[i].idx, doc[i].idx + len(doc[i])) for i in blank]
+    return [(doc[i].idx, doc[i].idx + len(doc[i])) for i in missing]
 
 
 def span_score(
     examples: Iterable[Example], *, spans_key: str | None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Strict scores under spaCy's keys.
+    """Compute strict scores under spaCy's keys.
 
-    examples (Iterable[Example]): Not changed.
+    examples (Iterable[Example]): The Examples, which are not changed.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
-    RETURNS (dict[str, Any]): `ents_p`, `ents_r`, `ents_f`, `ents_per_type`, or `spans_{key}_p` …;
-        each is None where no reference is annotated for the layer.
+    RETURNS (dict[str, Any]): `ents_p`, `ents_r`, `ents_f`, `ents_per_type`, or `spans_{key}_p` …
+        All are None if no reference is annotated for the layer.
     """
     prefix = "ents" if spans_key is None else f"spans_{spans_key}"
     compared = (compare(eg, spans_key) for eg in examples)
@@ -230,9 +238,9 @@ def span_score(
 
 
 def make_span_scorer(spans_key: str | None = None) -> Callable[..., dict[str, Any]]:
-    """Registered as `spacy-bioclin.span_scorer.v1`.
+    """Make a scorer for a layer of spans. It is registered as `spacy-bioclin.span_scorer.v1`.
 
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
-    RETURNS (Callable): `span_score` for that layer; it can be pickled.
+    RETURNS (Callable): `span_score` for that layer, which can be pickled.
     """
     return partial(span_score, spans_key=spans_key)
