@@ -1,4 +1,4 @@
-"""Which label is taken for which, and the errors that cost most."""
+"""Count which labels are confused, and find the most frequent errors."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from ..types import CharSpan
 
-# A reference span and the predicted span that stands for it. None: missed, or spurious.
+# A reference span and the predicted span that is aligned with it; None if missed or spurious.
 Pair = tuple[CharSpan | None, CharSpan | None]
 
 
 class LayerDoc(NamedTuple):
-    """What one layer of a document holds on both sides.
+    """The reference and the predicted spans of one layer of a document.
 
-    id (str): Of the document in its corpus.
+    id (str): Id of the document in its corpus.
     text (str): The untouched text.
-    reference (set[CharSpan]): Exact offsets of the corpus.
-    predicted (set[CharSpan]): Offsets of the pipeline.
+    reference (set[CharSpan]): Gold spans, with the exact offsets of the corpus.
+    predicted (set[CharSpan]): Spans of the pipeline.
     """
 
     id: str
@@ -27,8 +27,12 @@ class LayerDoc(NamedTuple):
 
 
 class ErrorKind(NamedTuple):
-    """kind (str): "missed", "spurious", "label" (offsets agree), "boundary" (label agrees) or
-    "both". The labels are None where that side has no span."""
+    """A kind of error.
+
+    kind (str): "missed", "spurious", "label" (offsets agree), "boundary" (label agrees) or "both".
+    reference (str | None): Label of the reference span, if there is one.
+    predicted (str | None): Label of the predicted span, if there is one.
+    """
 
     kind: str
     reference: str | None
@@ -36,18 +40,19 @@ class ErrorKind(NamedTuple):
 
 
 class ErrorExample(NamedTuple):
-    """One error: the document and the spans of both sides."""
+    """An error: the document and the pair of spans."""
 
     doc: LayerDoc
     pair: Pair
 
 
 def align(reference: Collection[CharSpan], predicted: Collection[CharSpan]) -> list[Pair]:
-    """Pair the spans of a document, each at most once, whatever their labels.
+    """Pair the spans of a document, each at most once, even if their labels differ.
 
-    Equal spans first, then those that share most characters; of these first equal offsets, then
-    equal labels, then the leftmost.
-    RETURNS (list[Pair]): Every span once, in order of the text.
+    Equal spans are paired first, then those that share the most characters; among these first those
+    with the closest offsets, then with equal labels, then the leftmost.
+
+    RETURNS (list[Pair]): Every span once, in the order of the text.
     """
     pairs: list[Pair] = [(span, span) for span in set(reference) & set(predicted)]
     left, right = set(reference) - set(predicted), set(predicted) - set(reference)
@@ -81,9 +86,9 @@ def _overlapping(left: set[CharSpan], right: set[CharSpan]) -> Iterator[tuple[Ch
 def confusion(docs: Iterable[LayerDoc]) -> Counter[tuple[str | None, str | None]]:
     """Count the aligned spans by (reference label, predicted label).
 
-    RETURNS (Counter): (label, None) was missed, (None, label) is spurious. A row sums up to the
-        reference spans of its label, a column to the predicted ones. Boundaries may differ: the
-        diagonal is not the strict score.
+    RETURNS (Counter): Counts, also of (label, None) for missed and (None, label) for spurious
+        spans. A row sums up to the reference spans of its label, a column to the predicted ones.
+        Boundaries may differ, so that the diagonal is not the strict score.
     """
     return Counter(
         (gold[2] if gold else None, system[2] if system else None)
@@ -93,7 +98,10 @@ def confusion(docs: Iterable[LayerDoc]) -> Counter[tuple[str | None, str | None]
 
 
 def error_kind(pair: Pair) -> ErrorKind | None:
-    """RETURNS (ErrorKind | None): None if offsets and label agree."""
+    """Classify a pair of spans.
+
+    RETURNS (ErrorKind | None): None if offsets and label agree.
+    """
     gold, system = pair
     labels = gold[2] if gold else None, system[2] if system else None
     if gold is None or system is None:
@@ -108,12 +116,12 @@ def error_kind(pair: Pair) -> ErrorKind | None:
 def worst_errors(
     docs: Sequence[LayerDoc], *, n_kinds: int, n_examples: int
 ) -> list[tuple[ErrorKind, int, list[ErrorExample]]]:
-    """The most frequent kinds of error, with examples.
+    """Find the most frequent kinds of error, with examples.
 
     docs (Sequence[LayerDoc]): Documents of one layer.
-    n_kinds (int): Kinds to return.
-    n_examples (int): Examples of each; the first ones that read differently.
-    RETURNS (list[tuple]): Kind, how often it occurs, examples; most frequent first.
+    n_kinds (int): Number of kinds.
+    n_examples (int): Number of examples of each kind, the first ones with different texts.
+    RETURNS (list[tuple]): Kind, number of errors, examples; most frequent first.
     """
     counts: Counter[ErrorKind] = Counter()
     examples: dict[ErrorKind, dict[str, ErrorExample]] = defaultdict(dict)

@@ -1,7 +1,7 @@
-"""Chunk scores of tagged sentences by the rules of conlleval (Sang and Buchholz, CoNLL-2000).
+"""Score tagged sentences by the rules of conlleval (Sang and Buchholz, CoNLL-2000).
 
-The perl script accepts malformed sequences: a chunk also starts at an I after O, or where the type
-changes. E and S (IOBES) end a chunk; L and U (spaCy's BILUO) are the same under other names.
+The Perl script accepts malformed sequences: a chunk also starts at an I after O, or where the type
+changes. E and S (IOBES) end a chunk, and so do their equivalents L and U (spaCy's BILUO).
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,11 +15,11 @@ PREFIXES = "BI" + SINGLE + LAST
 
 
 def chunks(tags: Sequence[str]) -> list[CharSpan]:
-    """Read the chunks off a sequence of tags.
+    """Convert a sequence of tags to chunks.
 
-    tags (Sequence[str]): One per token: "O", or prefix, hyphen and type ("B-Disease").
-    RETURNS (list[CharSpan]): (first token, token behind the last, type), in order.
-    RAISES (BioclinError): If a tag has another form.
+    tags (Sequence[str]): One tag per token: "O", or prefix, hyphen and type ("B-Disease").
+    RETURNS (list[CharSpan]): (first token, token after the last, type), in order.
+    RAISES (BioclinError): A tag has another form.
     """
     found: list[CharSpan] = []
     start, previous, previous_type = 0, OUTSIDE, ""
@@ -51,10 +51,11 @@ def _split(tag: str) -> tuple[str, str]:
 
 
 def conlleval(sentences: Iterable[tuple[Sequence[str], Sequence[str]]]) -> SpanScores:
-    """Score sentences, each given as (reference tags, predicted tags).
+    """Score tagged sentences.
 
-    RETURNS (SpanScores): One entry of `per_doc` per sentence.
-    RAISES (BioclinError): If a sentence has not as many predicted as reference tags.
+    sentences (Iterable[tuple]): Reference tags and predicted tags of each sentence.
+    RETURNS (SpanScores): Scores with one entry of `per_doc` per sentence.
+    RAISES (BioclinError): The numbers of reference and predicted tags of a sentence differ.
     """
     pairs = []
     for index, (reference, predicted) in enumerate(sentences):

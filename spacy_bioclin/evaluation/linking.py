@@ -1,12 +1,12 @@
-"""Scores of entity linking, on plain values: mentions with gold ids and ranked candidate ids.
+"""Score entity linking on plain values: mentions with gold ids and ranked candidate ids.
 
-Gold ids are strings as corpora write them. Two signs join ids: "|" the concepts of a composite
-mention ("breast and ovarian cancer"), "+" concepts that only together make the meaning; the rules
-below treat both alike. No id at all is NIL: the terminology has no concept for the mention.
+Gold ids are strings as in the corpora. Two signs join ids: "|" joins the concepts of a composite
+mention ("breast and ovarian cancer"), "+" joins concepts that have the meaning only together. The
+rules below treat both alike. A mention without an id is NIL: the terminology has no concept for it.
 
-A rule says from which rank on a mention counts as right. All figures follow from it:
-accuracy: the share of all mentions that are right at rank 1, or rightly said to be NIL.
-recall@k, MRR: over the mentions that have a concept, whether or not the system says NIL.
+A rule defines the rank from which on a mention is right. All scores follow from it:
+accuracy: the share of all mentions that are right at rank 1, or correctly predicted as NIL.
+recall@k, MRR: over the mentions with a concept, whether or not the system predicts NIL.
 """
 
 import re
@@ -15,27 +15,28 @@ from typing import Any, NamedTuple
 
 from ..errors import BioclinError
 from ..text import fold_spaces
-from .bootstrap import f1_interval
+from .bootstrap import f1_interval, summarize
 from .spans import Counts
 
 KS = (1, 5, 25, 64)
-# How corpora (BC5CDR, NCBI disease) and spaCy's entity linker write that there is no concept.
+# Ids that mean NIL in corpora (BC5CDR, NCBI disease) and in spaCy's entity linker.
 NO_CONCEPT = frozenset({"", "-1", "NIL"})
 JOINED = re.compile(r"[|+]")
-# MeSH and OMIM ids stand with and without their prefix, even within one corpus.
+# MeSH and OMIM ids occur with and without their prefix, even within one corpus.
 PREFIX = re.compile(r"(?:MESH|OMIM):", re.IGNORECASE)
 
 
 class LinkedMention(NamedTuple):
-    """A mention, what it means and what a system takes it for.
+    """A mention with its gold ids and the candidates of a system.
 
-    doc (str): Id of its document; intervals resample documents.
-    text (str): As it stands in the text.
-    gold (tuple[str, ...]): Its ids, see `gold_ids`; () is NIL.
-    rankings (tuple[Sequence[str], ...]): Candidate ids, best first: one ranking for each of the
-        parts that the system splits the mention into, mostly one. A candidate "A|B" is a name that
-        two concepts share. An id that comes again takes no rank.
-    nil (bool): The system says NIL, whatever its candidates are. Without any candidate it does too.
+    doc (str): Id of its document, since intervals resample documents.
+    text (str): The mention as in the text.
+    gold (tuple[str, ...]): Gold ids, see `gold_ids`; () is NIL.
+    rankings (tuple[Sequence[str], ...]): Candidate ids, best first. There is one ranking for each
+        part that the system splits the mention into, mostly one. A candidate "A|B" is a name that
+        two concepts share. A repeated id has no rank.
+    nil (bool): True if the system predicts NIL in spite of its candidates. Without candidates it
+        always predicts NIL.
     """
 
     doc: str
@@ -46,6 +47,7 @@ class LinkedMention(NamedTuple):
 
     @property
     def says_nil(self) -> bool:
+        """Whether the system predicts NIL."""
         return self.nil or not any(self.rankings)
 
 
@@ -53,12 +55,12 @@ class LinkedMention(NamedTuple):
 
 
 def canonical_id(id: str, alternatives: Mapping[str, str] | None = None) -> str:
-    """Bring an id, or several joined ones, to the form that is compared.
+    """Convert an id, or several joined ids, to the form that is compared.
 
     id (str): "MESH:D001943", "OMIM:115470", "D001943|D010051", "D008581+D012008".
-    alternatives (Mapping[str, str] | None): Merged, retired or alternative id -> the concept's id,
+    alternatives (Mapping[str, str] | None): Merged, retired or alternative id -> id of the concept,
         without prefix.
-    RETURNS (str): Without the prefixes MESH and OMIM, each id replaced by its concept's, joined as
+    RETURNS (str): The ids without the prefixes MESH and OMIM, alternatives replaced, joined as
         before.
     """
     alternatives = alternatives or {}
@@ -70,12 +72,12 @@ def canonical_id(id: str, alternatives: Mapping[str, str] | None = None) -> str:
 
 
 def gold_ids(ids: Iterable[str], alternatives: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Make the gold ids of a mention out of what its corpus has.
+    """Convert the ids of a mention in a corpus to gold ids.
 
-    ids (Iterable[str]): Each may be joined by "|" or "+"; "-1", "NIL" and "" mean no concept.
+    ids (Iterable[str]): Ids, or several joined by "|" or "+"; "-1", "NIL" and "" mean no concept.
     alternatives (Mapping[str, str] | None): See `canonical_id`.
-    RETURNS (tuple[str, ...]): Canonical ids, each once, in order. A composite mention with one
-        part that has no concept has the ids of the others.
+    RETURNS (tuple[str, ...]): Canonical ids, in order, without repeats. Parts of a composite
+        mention without a concept are left out.
     """
     single = (part for id in ids for part in JOINED.split(canonical_id(id, alternatives)))
     return tuple(dict.fromkeys(id for id in single if id not in NO_CONCEPT))
@@ -83,19 +85,21 @@ def gold_ids(ids: Iterable[str], alternatives: Mapping[str, str] | None = None) 
 
 # -- rules -----------------------------------------------------------------------------------------
 
-# (gold ids, rankings) -> the least k for which the mention is right, 0 if there is none.
+# (gold ids, rankings) -> the smallest k for which the mention is right, 0 if there is none.
 Rule = Callable[[Collection[str], Sequence[Sequence[str]]], int]
 
 
 def biosyn_rank(gold: Collection[str], rankings: Sequence[Sequence[str]]) -> int:
-    """The rule behind most published figures on NCBI disease and BC5CDR.
+    """Find the rank by the rule of most published results on NCBI disease and BC5CDR.
 
-    Every part that the mention was split into has to hit, and it hits with any id of the mention.
-    A composite mention left whole is therefore right with one of its concepts, and parts may hit
-    with one and the same. A candidate "A|B" (ids that share a name) hits with either.
+    Every part that the system split the mention into must hit, with any id of the mention. So a
+    composite mention that is not split is right with one of its concepts, and several parts may hit
+    the same one. A candidate "A|B" (ids that share a name) hits with either id.
+
     Source: Sung et al. 2020, github.com/dmis-lab/BioSyn, utils.py: `check_label`, `predict_topk`
-    (turns "+" into "|"), `evaluate_topk_acc`. There the k candidates are names, of which several
-    may be of one concept; here they are concepts, the same at k = 1 and kinder above.
+    (replaces "+" by "|"), `evaluate_topk_acc`. There the k candidates are names, several of which
+    may belong to one concept. Here they are concepts, which is equal at k = 1 and more lenient
+    above.
     """
     wanted = set(gold)
     ranks = [
@@ -106,12 +110,11 @@ def biosyn_rank(gold: Collection[str], rankings: Sequence[Sequence[str]]) -> int
 
 
 def strict_rank(gold: Collection[str], rankings: Sequence[Sequence[str]]) -> int:
-    """Nothing missing and nothing too much.
+    """Find the rank by a rule that allows neither missing nor additional concepts.
 
-    Every part has to hit with an id of the mention, and every id has to be hit by a part. A
-    candidate counts as what it is: "A|B" is not "A". At k = 1 the first candidates of the parts
-    are the gold ids, as sets; a composite mention left whole is right from that k on that holds
-    all its concepts.
+    Every part must hit an id of the mention, and every id must be hit by a part. A candidate "A|B"
+    is not "A". At k = 1 the set of first candidates equals the set of gold ids. A composite mention
+    that is not split is right from the k on that includes all its concepts.
     """
     wanted = set(gold)
     ranks = [_rank(ranking, wanted.__contains__) for ranking in rankings]
@@ -122,7 +125,7 @@ def strict_rank(gold: Collection[str], rankings: Sequence[Sequence[str]]) -> int
 
 
 def _rank(ranking: Sequence[str], hits: Callable[[str], bool]) -> int:
-    """RETURNS (int): Rank of the first hit from 1 on, repeats not counted; 0 for none."""
+    """Find the rank of the first hit, from 1, without counting repeats; 0 if there is none."""
     distinct = dict.fromkeys(ranking)
     return next((rank for rank, id in enumerate(distinct, start=1) if hits(id)), 0)
 
@@ -131,7 +134,10 @@ RULES: dict[str, Rule] = {"biosyn": biosyn_rank, "strict": strict_rank}
 
 
 def get_rule(name: str) -> Rule:
-    """RAISES (BioclinError): If the rule is not one of `RULES`."""
+    """Find a rule by its name.
+
+    RAISES (BioclinError): There is no such rule.
+    """
     if name not in RULES:
         raise BioclinError(f"No rule of linking named {name!r}: choose from {', '.join(RULES)}.")
     return RULES[name]
@@ -141,16 +147,16 @@ def get_rule(name: str) -> Rule:
 
 
 class LinkingScores(NamedTuple):
-    """Figures of some mentions; 0 where there is nothing to count.
+    """Scores of some mentions, 0 if there is nothing to count.
 
-    n (int): Mentions.
-    n_nil (int): Of these, those that the gold says are NIL.
-    accuracy (float): Of all mentions.
-    interval (tuple[float, float]): Of the accuracy, see `bootstrap.f1_interval`.
-    linkable_accuracy (float): Of the mentions that have a concept; saying NIL is wrong there.
-    recall (dict[int, float]): k -> share of them with the rule met by the first k candidates.
-    mrr (float): Mean of 1 / rank over them, 0 for a rank that is not there.
-    nil (Counts): NIL said and meant, said only, meant only.
+    n (int): Number of mentions.
+    n_nil (int): Number of mentions whose gold is NIL.
+    accuracy (float): Accuracy on all mentions.
+    interval (tuple[float, float]): Interval of the accuracy, see `bootstrap.f1_interval`.
+    linkable_accuracy (float): Accuracy on the mentions with a concept, where NIL is wrong.
+    recall (dict[int, float]): k -> share of these that are right within the first k candidates.
+    mrr (float): Mean of 1 / rank over these, 0 without a rank.
+    nil (Counts): Counts of NIL as a prediction.
     """
 
     n: int
@@ -163,8 +169,11 @@ class LinkingScores(NamedTuple):
     nil: Counts
 
     def as_dict(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): `n`, `n_nil`, `acc`, `acc_interval`, `acc_linkable`, `r1` …,
-        `mrr`, `nil_p`, `nil_r`, `nil_f`; ready for JSON."""
+        """Convert to a dict that is ready for JSON.
+
+        RETURNS (dict[str, Any]): `n`, `n_nil`, `acc`, `acc_interval`, `acc_linkable`, `r1` …,
+            `mrr`, `nil_p`, `nil_r`, `nil_f`.
+        """
         return {
             "n": self.n,
             "n_nil": self.n_nil,
@@ -180,12 +189,12 @@ class LinkingScores(NamedTuple):
 def score_linking(
     mentions: Iterable[LinkedMention], *, rule: str = "biosyn", ks: Sequence[int] = KS
 ) -> LinkingScores:
-    """Score mentions whose offsets are given.
+    """Score the links of mentions with given offsets.
 
-    mentions (Iterable[LinkedMention]): Ids of both sides in canonical form.
+    mentions (Iterable[LinkedMention]): Mentions with gold and candidate ids in canonical form.
     rule (str): One of `RULES`.
-    ks (Sequence[int]): For recall@k.
-    RETURNS (LinkingScores): The figures.
+    ks (Sequence[int]): The values of k for recall@k.
+    RETURNS (LinkingScores): The scores.
     RAISES (BioclinError): There is no such rule.
     """
     find_rank = get_rule(rule)
@@ -211,7 +220,10 @@ def score_linking(
 
 
 def _interval(mentions: Sequence[LinkedMention], right: Sequence[bool]) -> tuple[float, float]:
-    """With every wrong mention a false positive and a false negative, F1 is the accuracy."""
+    """Compute the interval of the accuracy.
+
+    It equals F1 if every wrong mention counts as a false positive and a false negative.
+    """
     per_doc: dict[str, tuple[int, int]] = {}
     for mention, is_right in zip(mentions, right, strict=True):
         hits, misses = per_doc.get(mention.doc, (0, 0))
@@ -222,14 +234,13 @@ def _interval(mentions: Sequence[LinkedMention], right: Sequence[bool]) -> tuple
 def split_seen(
     mentions: Iterable[LinkedMention], seen_ids: Collection[str], seen_names: Iterable[str]
 ) -> dict[str, list[LinkedMention]]:
-    """Part mentions by what the training data held.
+    """Split mentions by whether their concepts and names are in the training data.
 
-    mentions (Iterable[LinkedMention]): Mentions to part.
+    mentions (Iterable[LinkedMention]): Mentions to split.
     seen_ids (Collection[str]): Canonical ids of the training mentions, best as a set.
-    seen_names (Iterable[str]): Their texts; case and white space do not count.
-    RETURNS (dict[str, list[LinkedMention]]): "seen_concept" (all its ids were seen),
-        "unseen_concept", "seen_name" and "unseen_name". NIL mentions have no concept and stand
-        under the names only.
+    seen_names (Iterable[str]): Texts of the training mentions. Case and white space are ignored.
+    RETURNS (dict[str, list[LinkedMention]]): "seen_concept" (all ids of the mention are seen),
+        "unseen_concept", "seen_name" and "unseen_name". NIL mentions are in the last two only.
     """
     names = {fold_spaces(name) for name in seen_names}
     parts: dict[str, list[LinkedMention]] = {
@@ -244,52 +255,46 @@ def split_seen(
 
 
 def covered(mentions: Iterable[LinkedMention], kb_ids: Collection[str]) -> list[LinkedMention]:
-    """RETURNS (list[LinkedMention]): Those with a concept, and with each of their ids in a
-    knowledge base (BioSyn's `--remove_cuiless`, preprocess/query_preprocess.py)."""
+    """Select the mentions with a concept whose ids are all in a knowledge base.
+
+    This is the option `--remove_cuiless` of BioSyn (preprocess/query_preprocess.py).
+    """
     return [m for m in mentions if m.gold and all(id in kb_ids for id in m.gold)]
 
 
 # -- end to end ------------------------------------------------------------------------------------
 
-# (start, end, canonical id); a mention with two ids is two of them, one without any is none.
+# (start, end, canonical id), one for each id of a mention.
 SpanId = tuple[int, int, str]
 
 
 class EndToEnd(NamedTuple):
-    """Counts per document, in order.
+    """Counts per document.
 
-    mentions (list[Counts]): Equal offsets and id (TAC KBP's strong_link_match; CANTEMIST-NORM).
-    documents (list[Counts]): The set of ids of a document, wherever they stand (BioCreative V
-        CDR's disease normalization, Wei et al. 2016).
+    mentions (list[Counts]): Comparison of offsets and ids (strong_link_match of TAC KBP;
+        CANTEMIST-NORM).
+    documents (list[Counts]): Comparison of the sets of ids of a document, ignoring offsets (disease
+        normalization of BioCreative V CDR, Wei et al. 2016).
     """
 
     mentions: list[Counts]
     documents: list[Counts]
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """RETURNS (dict): "mentions" and "documents" -> p, r, f, tp, fp, fn and `f_interval`."""
-        figures = {}
-        for name, per_doc in self._asdict().items():
-            total = Counts.total(per_doc)
-            interval = list(f1_interval(per_doc))
-            figures[name] = {**total.prf(), **total._asdict(), "f_interval": interval}
-        return figures
+        """Compute "mentions" and "documents", each as in `bootstrap.summarize`."""
+        return {"mentions": summarize(self.mentions), "documents": summarize(self.documents)}
 
 
 def end_to_end(docs: Iterable[tuple[Iterable[SpanId], Iterable[SpanId]]]) -> EndToEnd:
     """Score what a pipeline both finds and links.
 
-    docs (Iterable[tuple]): Of each document (gold, predicted); a repeat counts once.
+    docs (Iterable[tuple]): Gold and predicted links of each document. Repeats count once.
     RETURNS (EndToEnd): Counts per document.
     """
     scores = EndToEnd([], [])
-    for gold, predicted in docs:
-        pair = set(gold), set(predicted)
-        scores.mentions.append(_set_counts(*pair))
-        ids = ({id for _, _, id in spans} for spans in pair)
-        scores.documents.append(_set_counts(*ids))
+    for spans in docs:
+        gold, predicted = map(set, spans)
+        scores.mentions.append(Counts.of_sets(gold, predicted))
+        ids = ({id for _, _, id in side} for side in (gold, predicted))
+        scores.documents.append(Counts.of_sets(*ids))
     return scores
-
-
-def _set_counts(gold: set[Any], predicted: set[Any]) -> Counts:
-    return Counts(len(gold & predicted), len(predicted - gold), len(gold - predicted))

@@ -1,12 +1,12 @@
-"""The shared tasks' own scores, rewritten from what their scripts do.
+"""Compute the official scores of shared tasks, as their scripts do.
 
 MEDDOCAN: github.com/PlanTL-GOB-ES/MEDDOCAN-Evaluation-Script (Marimon et al., 2019).
 PharmaCoNER: github.com/PlanTL-GOB-ES/PharmaCoNER-Evaluation-Script (Gonzalez-Agirre et al., 2019).
 CANTEMIST: github.com/TeMU-BSC/cantemist-evaluation-library (Miranda-Escalada et al., 2020).
 
-The functions take offsets and codes, no files. The MEDDOCAN and PharmaCoNER scripts skip a document
-for which the system gave no file, CANTEMIST's counts its mentions as missed: here the caller says
-which documents there are. The scripts print four digits (CANTEMIST's three).
+The functions take offsets and codes, not files. The MEDDOCAN and PharmaCoNER scripts skip a
+document for which the system wrote no file, that of CANTEMIST counts its mentions as missed. Here
+the caller chooses the documents. The scripts print four digits (that of CANTEMIST three).
 """
 
 from collections import Counter
@@ -21,11 +21,11 @@ Offsets = tuple[int, int]
 
 
 class ScoredDoc(NamedTuple):
-    """A document as a shared task sees it.
+    """A document of a shared task.
 
     text (str): The untouched text.
-    reference (Sequence[CharSpan]): Gold spans with exact offsets, in file order, repeats included.
-    predicted (Sequence[CharSpan]): System spans, likewise.
+    reference (Sequence[CharSpan]): Gold spans with exact offsets, in file order, with repeats.
+    predicted (Sequence[CharSpan]): System spans in the same form.
     """
 
     text: str
@@ -34,7 +34,7 @@ class ScoredDoc(NamedTuple):
 
 
 def exact_ner(docs: Iterable[ScoredDoc]) -> Counts:
-    """MEDDOCAN sub-track 1 and PharmaCoNER sub-track 1: sets of (label, start, end)."""
+    """Compare sets of (label, start, end): MEDDOCAN sub-track 1 and PharmaCoNER sub-track 1."""
     return score_spans((doc.reference, doc.predicted) for doc in docs).micro
 
 
@@ -42,30 +42,31 @@ def exact_ner(docs: Iterable[ScoredDoc]) -> Counts:
 
 
 def count_sentences(text: str) -> int:
-    """The denominator of the leak score by the corpus's rule: a sentence is a line that is not
-    blank. The official script counts the lines of sentence-split copies of the texts, which follow
-    this rule in MEDDOCAN; it is no count of linguistic sentences.
+    """Count sentences for the leak score of MEDDOCAN, where every line with text is a sentence.
+
+    The official script counts the lines of sentence-split copies of the texts, which follow this
+    rule.
     """
     return sum(1 for line in text.split("\n") if line.strip())
 
 
 def leak_score(ner: Counts, n_sentences: int) -> float:
-    """RETURNS (float): Missed mentions per sentence; lower is better."""
+    """Compute the missed mentions per sentence. Lower is better."""
     return ner.fn / max(n_sentences, 1)
 
 
 def meddocan_spans_strict(docs: Iterable[ScoredDoc]) -> Counts:
-    """Sub-track 2, strict: sets of (start, end), whatever the label."""
+    """Compare sets of (start, end), ignoring labels: MEDDOCAN sub-track 2, strict."""
     return Counts.total(
-        _set_counts(_offsets(doc.reference), _offsets(doc.predicted)) for doc in docs
+        Counts.of_sets(_offsets(doc.reference), _offsets(doc.predicted)) for doc in docs
     )
 
 
 def meddocan_spans_merged(docs: Iterable[ScoredDoc]) -> Counts:
-    """Sub-track 2, merged: right too are spans that agree once neighbours are joined.
+    """Compare spans before and after joining neighbours: MEDDOCAN sub-track 2, merged.
 
-    As the script has it, a span and the merged span that holds it are two true positives where
-    both agree, and a false positive or negative inside any agreeing span is forgiven.
+    As in the script, a span and the merged span around it are two true positives if both agree,
+    and false positives and negatives inside an agreeing span are not counted.
     """
     return Counts.total(_merged_counts(doc) for doc in docs)
 
@@ -81,10 +82,9 @@ def _merged_counts(doc: ScoredDoc) -> Counts:
 
 
 def merge_spans(spans: Collection[Offsets], text: str) -> set[Offsets]:
-    """Join neighbours with nothing alphanumeric between them.
+    """Join neighbouring spans without alphanumeric characters between them.
 
-    A span nested in the one before ends the joined span where the nested one ends, shortening it,
-    as in the script.
+    As in the script, a span nested in the one before shortens the joined span to its own end.
     """
     merged: list[Offsets] = []
     for start, end in sorted(spans):
@@ -98,29 +98,26 @@ def _offsets(spans: Iterable[CharSpan]) -> set[Offsets]:
     return {(start, end) for start, end, _ in spans}
 
 
-def _set_counts(gold: set[Offsets], system: set[Offsets]) -> Counts:
-    return Counts(len(gold & system), len(system - gold), len(gold - system))
-
-
 # -- CANTEMIST -----------------------------------------------------------------------------------
 
 
 def cantemist_ner(docs: Iterable[ScoredDoc]) -> Counts:
-    """Sub-task 1: mentions with the exact offsets; labels other than the task's one are the
-    caller's to leave out.
+    """Compare mentions by their exact offsets: CANTEMIST sub-task 1.
 
-    As the script joins its two tables, a mention that stands twice on one side counts once in the
-    denominators but once per pair in the true positives: precision or recall may then exceed 1 and
-    `fp` or `fn` of the result be negative. Give each mention once, as the task's NER files do.
+    As the script joins its two tables, a repeated mention counts once in the denominators but once
+    per pair in the true positives. Precision or recall can then exceed 1, and `fp` or `fn` can be
+    negative. Give each mention once, as the task's NER files do.
+
+    docs (Iterable[ScoredDoc]): Documents, without labels other than that of the task.
     """
     return Counts.total(_joined_counts(doc, lambda span: span[:2]) for doc in docs)
 
 
 def cantemist_norm(docs: Iterable[ScoredDoc]) -> Counts:
-    """Sub-task 2: exact offsets and code.
+    """Compare mentions by their exact offsets and codes: CANTEMIST sub-task 2.
 
-    docs (Iterable[ScoredDoc]): The third field of a span is its code. Mentions without a code are
-        the caller's to leave out: the script does not see them.
+    docs (Iterable[ScoredDoc]): Documents. The third field of a span is its code. There must be no
+        mentions without a code.
     """
     return Counts.total(_joined_counts(doc, lambda span: span) for doc in docs)
 
@@ -137,16 +134,17 @@ def cantemist_coding(
     predicted: Mapping[str, Collection[str]],
     valid_codes: Collection[str],
 ) -> float:
-    """Sub-task 3: mean average precision of the codes of a document.
+    """Compute the mean average precision of the codes of a document: CANTEMIST sub-task 3.
 
-    What the script does is not what the task describes: it gives all codes one score, whereupon
-    trectools ranks them by name, so the system's order does not matter; and a document for which
-    the system has no valid code does not enter the mean. Both are kept here, as is the rest: case
-    is ignored, a code counts once, a code that is not valid leaves the ranking.
-    reference (Mapping[str, Collection[str]]): Codes by document id.
-    predicted (Mapping[str, Collection[str]]): Codes by document id.
+    The script differs from the description of the task, and this function follows the script: all
+    codes have the same score, so trectools ranks them by name and ignores the system's order; a
+    document without a valid predicted code is not part of the mean. Case is ignored, a code counts
+    once, and invalid codes are removed from the ranking.
+
+    reference (Mapping[str, Collection[str]]): Document id -> codes.
+    predicted (Mapping[str, Collection[str]]): Document id -> codes.
     valid_codes (Collection[str]): The task's list of codes.
-    RETURNS (float): Mean over the documents of both sides; 0 if there is none.
+    RETURNS (float): Mean over the documents with codes on both sides; 0 if there is none.
     """
     valid = {code.lower() for code in valid_codes}
     precisions = []
@@ -171,7 +169,7 @@ def _average_precision(gold: set[str], ranking: Sequence[str]) -> float:
 
 
 def meddocan(docs: Sequence[ScoredDoc]) -> dict[str, dict[str, float]]:
-    """RETURNS (dict): Both sub-tracks, with the leak score by `count_sentences`."""
+    """Score both sub-tracks of MEDDOCAN."""
     ner = exact_ner(docs)
     leak = leak_score(ner, sum(count_sentences(doc.text) for doc in docs))
     return {
@@ -182,12 +180,12 @@ def meddocan(docs: Sequence[ScoredDoc]) -> dict[str, dict[str, float]]:
 
 
 def pharmaconer(docs: Sequence[ScoredDoc]) -> dict[str, dict[str, float]]:
-    """RETURNS (dict): Sub-track 1."""
+    """Score sub-track 1 of PharmaCoNER."""
     return {"ner": exact_ner(docs).prf()}
 
 
 def cantemist(docs: Sequence[ScoredDoc]) -> dict[str, dict[str, float]]:
-    """RETURNS (dict): Sub-task 1."""
+    """Score sub-task 1 of CANTEMIST."""
     return {"ner": cantemist_ner(docs).prf()}
 
 
@@ -199,12 +197,19 @@ TASKS: dict[str, Callable[[Sequence[ScoredDoc]], dict[str, dict[str, float]]]] =
 
 
 def check_task(task: str) -> None:
-    """RAISES (BioclinError): If the task is not one of `TASKS`."""
+    """Check the name of a shared task.
+
+    RAISES (BioclinError): It is not one of `TASKS`.
+    """
     if task not in TASKS:
         raise BioclinError(f"No official score named {task!r}: choose from {', '.join(TASKS)}.")
 
 
 def official_scores(task: str, docs: Sequence[ScoredDoc]) -> dict[str, dict[str, float]]:
-    """RETURNS (dict): Name of the score -> its figures, from 0 to 1."""
+    """Compute the official scores of a shared task.
+
+    RETURNS (dict): Sub-track -> scores, from 0 to 1.
+    RAISES (BioclinError): There is no such task.
+    """
     check_task(task)
     return TASKS[task](docs)

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about an evaluation: no script, no font, nothing from outside."""
+"""Render an evaluation as one self-contained HTML page, without scripts, fonts or links."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ from .confusion import ErrorExample, LayerDoc, worst_errors
 
 TEMPLATE = Path(__file__).with_name("report.html.jinja")
 CONTEXT = 60  # characters on either side of an error
-LONGEST = 400  # characters of one piece of text; the middle of a longer one is left out
+LONGEST = 400  # characters of a piece of text; the middle of longer ones is left out
 N_KINDS = 20
 N_EXAMPLES = 4
 
@@ -25,7 +25,7 @@ EXPLANATIONS = {
 
 
 class Piece(NamedTuple):
-    """A stretch of text that is in the gold span, in the predicted span, in both or in neither."""
+    """A piece of text that is in the gold span, in the predicted span, in both or in neither."""
 
     text: str
     gold: bool
@@ -42,9 +42,9 @@ class Snippet(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Confusion of labels; None stands for a span that has no partner.
+    """The confusion matrix of labels. None is the label of a span without partner.
 
-    rows, columns (list[str | None]): Reference and predicted labels; None last.
+    rows, columns (list[str | None]): Reference and predicted labels, None last.
     cells (list[list[tuple[int, float]]]): Count, and its share of the row, from 0 to 1.
     """
 
@@ -56,13 +56,13 @@ class Matrix(NamedTuple):
 def render_report(
     metrics: Mapping[str, Any], layers: Mapping[str, Sequence[LayerDoc]], *, with_text: bool
 ) -> str:
-    """Write the page.
+    """Render the page.
 
-    metrics (Mapping[str, Any]): As `bioclin evaluate` writes them.
-    layers (Mapping[str, Sequence[LayerDoc]]): The documents that the metrics were counted on.
-    with_text (bool): Show errors in context. Without, the page holds labels and figures only: no
+    metrics (Mapping[str, Any]): What `bioclin evaluate` writes.
+    layers (Mapping[str, Sequence[LayerDoc]]): Layer -> documents that were scored.
+    with_text (bool): Show errors in context. If False, the page has only labels and numbers, but no
         text and no document id.
-    RETURNS (str): HTML; everything that is put into it is escaped.
+    RETURNS (str): The HTML. All values in it are escaped.
     """
     errors = {
         layer: [
@@ -83,7 +83,7 @@ def render_report(
 
 
 def make_snippet(example: ErrorExample) -> Snippet:
-    """Cut an error out of its document, with `CONTEXT` characters around it."""
+    """Extract an error from its document, with `CONTEXT` characters around it."""
     doc, (gold, predicted) = example
     spans = [span for span in (gold, predicted) if span]
     edges = {edge for start, end, _ in spans for edge in (start, end)}
@@ -108,7 +108,7 @@ def _visible(text: str) -> str:
 
 
 def make_matrix(confusion: Sequence[tuple[str | None, str | None, int]]) -> Matrix:
-    """RETURNS (Matrix): Labels sorted by name, only those that occur."""
+    """Arrange confusion counts as a matrix of the labels that occur, sorted by name."""
     counts = {(reference, predicted): count for reference, predicted, count in confusion}
     rows, columns = (
         sorted({cell[side] for cell in counts}, key=lambda label: (label is None, label or ""))

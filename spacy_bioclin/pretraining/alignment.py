@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from transformers import AutoModel, PreTrainedTokenizerFast
+from transformers import AutoModel
 
 from ..encoders.loading import quiet
 from ..encoders.names import MAX_PIECES, fold_case, mean_vectors
@@ -160,12 +160,29 @@ def align(
     with quiet():
         pretrained = AutoModel.from_pretrained(encoder, torch_dtype=torch.float32)
     set_up_layers(pretrained, DROPOUT)
-    trainer = _make_trainer(
-        AlignedEncoder(pretrained),
-        tokenizer,
-        names,
-        NamePairs(names_of, number[neighbours[kept]], settings),
-        out,
+
+    def collate(batches: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Tensor]:
+        ((rows, labels),) = batches
+        texts = [fold_case(names[row]) for row in rows]
+        encoded = tokenizer(
+            texts, padding=True, truncation=True, max_length=MAX_PIECES, return_tensors="pt"
+        )
+        return {
+            "input_ids": encoded["input_ids"],
+            "attention_mask": encoded["attention_mask"],
+            "labels": torch.from_numpy(labels),
+        }
+
+    # An item of the data set is a batch.
+    args = make_training_arguments(
+        out, settings, every=max(1, settings.steps // 10), per_device_train_batch_size=1
+    )
+    trainer = SequentialTrainer(
+        model=AlignedEncoder(pretrained),
+        args=args,
+        train_dataset=NamePairs(names_of, number[neighbours[kept]], settings),
+        data_collator=collate,
+        max_seconds=settings.max_seconds,
     )
     record = {
         "encoder": Path(encoder).name,
@@ -184,37 +201,3 @@ def _concepts_with_synonyms(concepts: np.ndarray) -> tuple[list[np.ndarray], np.
     order = np.argsort(concepts, kind="stable")
     kept, first, counts = np.unique(concepts[order], return_index=True, return_counts=True)
     return [names for names in np.split(order, first[1:]) if len(names) > 1], kept[counts > 1]
-
-
-def _make_trainer(
-    model: AlignedEncoder,
-    tokenizer: PreTrainedTokenizerFast,
-    names: Sequence[str],
-    pairs: NamePairs,
-    out: Path,
-) -> SequentialTrainer:
-    settings = pairs.settings
-
-    def collate(batches: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Tensor]:
-        ((chosen, concepts),) = batches
-        texts = [fold_case(names[i]) for i in chosen]
-        encoded = tokenizer(
-            texts, padding=True, truncation=True, max_length=MAX_PIECES, return_tensors="pt"
-        )
-        return {
-            "input_ids": encoded["input_ids"],
-            "attention_mask": encoded["attention_mask"],
-            "labels": torch.from_numpy(concepts),
-        }
-
-    # An item of the data set is a batch.
-    args = make_training_arguments(
-        out, settings, every=max(1, settings.steps // 10), per_device_train_batch_size=1
-    )
-    return SequentialTrainer(
-        model=model,
-        args=args,
-        train_dataset=pairs,
-        data_collator=collate,
-        max_seconds=settings.max_seconds,
-    )

@@ -1,6 +1,6 @@
-"""A compact encoder built on the spot: random weights, vocabulary learnt from given texts.
+"""Make a compact encoder with random weights and a vocabulary learnt from texts.
 
-It lets a pipeline be trained where no pretrained encoder can be had. It knows nothing yet.
+It allows training a pipeline without a pretrained encoder. It is not pretrained itself.
 """
 
 from collections.abc import Iterable
@@ -18,15 +18,19 @@ HEAD_WIDTH = 64
 def build_compact_encoder(
     texts: Iterable[str], folder: Path, *, vocab_size: int, layers: int, width: int, seed: int
 ) -> int:
-    """Write a random encoder with its own vocabulary, as the transformers library does.
+    """Write an encoder with random weights and its own vocabulary for the transformers library.
 
-    It is RoBERTa with the layer norms before the sublayers: those learn from random weights where
-    BERT's order needs a long warm-up (Xiong et al. 2020).
+    It is RoBERTa with the layer norms before the sublayers. This order learns from random weights,
+    while BERT's order needs a long warm-up (Xiong et al. 2020).
 
-    folder (Path): Gets config.json, model.safetensors and the tokenizer files.
-    layers, width (int): Shape; the width is a multiple of 64, one attention head per 64.
-    seed (int): Of the weights.
+    texts (Iterable[str]): Texts to learn the vocabulary from.
+    folder (Path): Folder for config.json, model.safetensors and the tokenizer files.
+    vocab_size (int): Largest number of pieces.
+    layers (int): Number of layers.
+    width (int): Vector size, a multiple of 64. There is one attention head per 64.
+    seed (int): Random seed for the weights.
     RETURNS (int): Number of weights.
+    RAISES (BioclinError): There is no layer, or the width is not a multiple of 64.
     """
     if layers < 1 or width < HEAD_WIDTH or width % HEAD_WIDTH:
         raise BioclinError(
@@ -46,7 +50,7 @@ def build_compact_encoder(
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
-        # Keeps the scale of the activations at this width; BERT's 0.02 is made for 768.
+        # Keeps the scale of the activations at this width. BERT's 0.02 is for a width of 768.
         initializer_range=width**-0.5,
     )
     torch.manual_seed(seed)

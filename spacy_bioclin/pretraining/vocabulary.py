@@ -1,4 +1,4 @@
-"""Vocabularies: learn one from texts, give each language its share, count pieces per word."""
+"""Learn a vocabulary from texts, and count the pieces per word of a vocabulary."""
 
 import itertools
 import json
@@ -25,35 +25,35 @@ ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": 
 BERT = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[CLS]", "eos": "[SEP]", "mask": "[MASK]"}
 BYTES = [f"<0x{i:02X}>" for i in range(256)]
 MAX_PIECES = 512
-# Characters that get a WordPiece of their own; a word with any other is unknown.
+# Number of characters with a WordPiece of their own. A word with any other character is unknown.
 MAX_CHARACTERS = 1000
 BATCH = 1000
 
 
 def learn_vocabulary(texts: Iterable[str], *, size: int, kind: str) -> PreTrainedTokenizerFast:
-    """Learn a vocabulary. All kinds keep case and accents, and offsets are those of the text.
+    """Learn a vocabulary. All kinds keep case and accents, and the offsets of the text.
 
-    bpe is byte-level (Radford et al. 2019): no character is unknown to it. wordpiece is BERT's
-    (Devlin et al. 2019): blanks and punctuation cut words, and a word with a character that was
-    never seen is unknown. unigram (Kudo 2018) takes unseen characters to bytes.
+    bpe is byte-level (Radford et al. 2019), so no character is unknown. wordpiece is that of BERT
+    (Devlin et al. 2019): blanks and punctuation separate words, and a word with an unseen character
+    is unknown. unigram (Kudo 2018) encodes unseen characters as bytes.
 
-    Equal texts give equal pieces with bpe and wordpiece. With unigram the library's trainer leaves
-    the order and the scores of the rarest characters to chance, though hardly the set of pieces.
+    The same texts give the same vocabulary with bpe and wordpiece. With unigram the library's
+    trainer is not deterministic in the order and the scores of the rarest characters.
 
-    texts (Iterable[str]): What to learn from.
-    size (int): Largest number of pieces, special ones included.
+    texts (Iterable[str]): Texts to learn from.
+    size (int): Largest number of pieces, including special pieces.
     kind (str): "bpe", "wordpiece" or "unigram".
-    RETURNS (PreTrainedTokenizerFast): Puts <s> and </s> ([CLS] and [SEP] with wordpiece) around a
-        text.
-    RAISES (BioclinError): If the kind is none of these, the texts hold no word, or the size does
-        not hold the special pieces and the alphabet.
+    RETURNS (PreTrainedTokenizerFast): Tokenizer that adds <s> and </s> ([CLS] and [SEP] with
+        wordpiece) around a text.
+    RAISES (BioclinError): The kind is unknown, the texts have no words, or the size is too small
+        for the special pieces and the alphabet.
     """
     if kind not in KINDS:
         raise BioclinError(f"kind = {kind!r}: it must be one of {', '.join(KINDS)}")
     learn = {"bpe": _learn_bpe, "wordpiece": _learn_wordpiece, "unigram": _learn_unigram}[kind]
     special = BERT if kind == "wordpiece" else ROBERTA
     tokenizer = learn(texts, size)
-    # As in RoBERTa, the mask takes the blank before it, which would be a piece of its own.
+    # As in RoBERTa, the mask includes the blank before it, which would be a piece of its own.
     mask = AddedToken(special["mask"], lstrip=kind != "wordpiece", special=True, normalized=False)
     tokenizer.add_special_tokens([*list(special.values())[:-1], mask])
     pair = [(special[name], tokenizer.token_to_id(special[name])) for name in ("eos", "bos")]
@@ -91,8 +91,11 @@ def _learn_bpe(texts: Iterable[str], size: int) -> Tokenizer:
 
 
 def _learn_wordpiece(texts: Iterable[str], size: int) -> Tokenizer:
-    """The library's WordPiece trainer is its BPE trainer with a prefix, and numbers the pieces of
-    one character by chance, which breaks ties. Here they are given to the latter in order."""
+    """Learn WordPiece with the BPE trainer and a prefix, as the library's WordPiece trainer does.
+
+    That one numbers the pieces of one character at random, which then decides ties. Here their
+    order is fixed.
+    """
     texts = list(texts)
     tokenizer = Tokenizer(models.BPE(continuing_subword_prefix="##"))
     tokenizer.normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=False)
@@ -111,7 +114,7 @@ def _learn_wordpiece(texts: Iterable[str], size: int) -> Tokenizer:
     tokenizer.train_from_iterator(texts, trainer)
     vocabulary = tokenizer.get_vocab(with_added_tokens=False)
     _check_learnt(len(vocabulary) - len(alphabet) - len(BERT))
-    # Anew, as the trainer took the whole alphabet for special pieces.
+    # A new tokenizer, since the trainer made special pieces of the whole alphabet.
     learnt = Tokenizer(models.WordPiece(vocabulary, unk_token=BERT["unk"]))
     learnt.normalizer, learnt.pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
     learnt.decoder = decoders.WordPiece(prefix="##")
@@ -119,8 +122,10 @@ def _learn_wordpiece(texts: Iterable[str], size: int) -> Tokenizer:
 
 
 def _find_characters(texts: Iterable[str], tokenizer: Tokenizer) -> list[str]:
-    """RETURNS (list[str]): The commonest characters as pieces, sorted: each as "a", and as "##a"
-    unless it is cut off from what stands before it."""
+    """Find the most frequent characters as pieces, sorted.
+
+    Each is a piece "a", and also "##a" unless the pre-tokenizer separates it from a word before it.
+    """
     normalize, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str
     words = Counter(itertools.chain.from_iterable(text.split() for text in texts))
     counts: Counter[str] = Counter()
@@ -133,8 +138,10 @@ def _find_characters(texts: Iterable[str], tokenizer: Tokenizer) -> list[str]:
 
 
 def _learn_unigram(texts: Iterable[str], size: int) -> Tokenizer:
-    """As SentencePiece's: blanks are part of the word that follows, and 256 pieces stand for the
-    bytes of unseen characters."""
+    """Learn Unigram as in SentencePiece.
+
+    A blank is part of the word after it, and 256 pieces represent the bytes of unseen characters.
+    """
     texts = list(texts)
     characters = set(itertools.chain.from_iterable(texts))  # the trainer keeps them all
     _check_size(size, len(BYTES) + len(ROBERTA) + len(characters))
@@ -153,7 +160,7 @@ def _learn_unigram(texts: Iterable[str], size: int) -> Tokenizer:
     _check_learnt(len(learnt))
     rounded = [(piece, round(score, 6)) for piece, score in learnt]
     scored = sorted(rounded, key=lambda pair: (-pair[1], pair[0]))
-    # What a text spells like a byte's piece must not be cut as one.
+    # Text that looks like the piece of a byte must not become that piece.
     worst = 2 * scored[-1][1]
     special = [(piece, 0.0) for piece in ROBERTA.values()]
     vocabulary = [*special, *((piece, worst) for piece in BYTES), *scored]
@@ -176,9 +183,9 @@ def _check_learnt(n_pieces: int) -> None:
 
 
 class PieceCount(NamedTuple):
-    """How a vocabulary cuts some texts.
+    """How a vocabulary splits some texts.
 
-    per_word (float): Pieces per word between blanks, special pieces not counted.
+    per_word (float): Pieces per word (between blanks), special pieces not counted.
     unknown (float): Share of the pieces that are unknown.
     """
 
@@ -187,7 +194,10 @@ class PieceCount(NamedTuple):
 
 
 def pieces_per_word(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> PieceCount:
-    """RAISES (BioclinError): If the texts hold no word."""
+    """Count the pieces per word of some texts.
+
+    RAISES (BioclinError): The texts have no words.
+    """
     n_words = n_pieces = n_unknown = 0
     rest = iter(texts)
     while batch := list(itertools.islice(rest, BATCH)):

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,8 +11,7 @@ from ...files import check_output
 from ...parallel import show_progress
 from ..tables import print_table
 
-if TYPE_CHECKING:
-    from rich.console import Console
+UNITS = ("documents", "sentences", "words")
 
 
 def main(
@@ -57,13 +56,10 @@ def main(
             workers=workers,
             on_progress=show,
         )
-    _print(report, console)
-
-
-def _print(report: dict[str, Any], console: "Console") -> None:
-    units = ("documents", "sentences", "words")
-    rows = {"read": report["read"]}
-    rows |= {f"kept: {name}.txt": counts for name, counts in report["kept"].items()}
-    rows |= {f"dropped: {reason}": counts for reason, counts in report["dropped"].items()}
-    cells = [[name, *(f"{counts[unit]:,}" for unit in units)] for name, counts in rows.items()]
-    print_table(cells, ("", *units), right=units, console=console)
+    rows = {
+        "read": report["read"],
+        **{f"kept: {name}.txt": counts for name, counts in report["kept"].items()},
+        **{f"dropped: {reason}": counts for reason, counts in report["dropped"].items()},
+    }
+    cells = [(name, *(f"{counts[unit]:,}" for unit in UNITS)) for name, counts in rows.items()]
+    print_table(cells, ("", *UNITS), right=UNITS, console=console)
