@@ -130,7 +130,7 @@ def _all_scores(scores: SpanScores) -> dict[str, Any]:
 
 
 def spacy_scores(layers: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Give strict scores spaCy's keys: `ents_f`, `ents_per_type`, `spans_phi_f`, `link_acc` …
+    """Give strict scores keys like those of spaCy, such as `ents_f` and `spans_phi_f`.
 
     layers (Mapping[str, dict]): Name of the layer -> `layer_metrics`.
     """

@@ -12,7 +12,12 @@ from ...parallel import show_progress
 from ..tables import print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spacy.language import Language
     from spacy.tokens import Doc
+
+    from ...evaluation.metrics import PipelineRun
 
 COLUMNS = ("Label", "Gold", "Found", "P", "R", "F1", "95 %")
 
@@ -43,10 +48,8 @@ def main(
     text: strict and relaxed, per label, micro and macro, with 95 % intervals. Where the gold spans
     have concept ids and the pipeline links, it scores the links too.
     """
-    from rich.console import Console
-
     from ...corpora.docbin import check_docs_output, read_docs, write_docs
-    from ...evaluation.metrics import find_other_language, make_metrics, run_pipeline
+    from ...evaluation.metrics import find_other_language, make_metrics
     from ...evaluation.official import check_task
     from ...evaluation.report import render_report
     from ..loading import load_pipeline
@@ -65,20 +68,7 @@ def main(
             f"the pipeline is for language {nlp.lang!r}, the corpus looks like {other!r}:"
             " check that they belong together."
         )
-    predicted: list[Doc] = []
-    n_done, n_words = 0, max(sum(map(len, references)), 1)
-    with show_progress(Console(stderr=True), "words") as show:
-
-        def on_doc(doc: "Doc") -> None:
-            nonlocal n_done
-            n_done += len(doc)
-            show(min(n_done / n_words, 1.0), n_done)
-            if save_predictions:
-                if doc.has_extension("trf_data"):
-                    doc._.trf_data = None  # tensors
-                predicted.append(doc)
-
-        run = run_pipeline(nlp, references, on_doc)
+    run, predicted = _run(nlp, references, keep=save_predictions is not None)
     for layer in run.unpredicted:
         _warn(
             f"the corpus is annotated for the layer {layer!r}, which the pipeline never sets: it is"
@@ -101,6 +91,33 @@ def main(
     typer.echo(f"{metrics['speed']['words_per_second']:,.0f} words/s")
     for path in filter(None, (output, html, save_predictions)):
         typer.echo(f"Written: {path}", err=True)
+
+
+def _run(
+    nlp: "Language", references: "Sequence[Doc]", *, keep: bool
+) -> tuple["PipelineRun", "list[Doc]"]:
+    """Run a pipeline with a progress bar.
+
+    keep (bool): Whether to return the predicted Docs, without their tensors.
+    """
+    from rich.console import Console
+
+    from ...evaluation.metrics import run_pipeline
+
+    kept: list[Doc] = []
+    n_done, n_words = 0, max(sum(map(len, references)), 1)
+    with show_progress(Console(stderr=True), "words") as show:
+
+        def on_doc(doc: "Doc") -> None:
+            nonlocal n_done
+            n_done += len(doc)
+            show(min(n_done / n_words, 1.0), n_done)
+            if keep:
+                if doc.has_extension("trf_data"):
+                    doc._.trf_data = None
+                kept.append(doc)
+
+        return run_pipeline(nlp, references, on_doc), kept
 
 
 def _print_layer(layer: str, scores: dict[str, Any]) -> None:
