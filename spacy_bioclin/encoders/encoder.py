@@ -14,6 +14,7 @@ from thinc.types import Floats3d, Ragged
 from transformers.modeling_outputs import BaseModelOutput
 
 from ..errors import BioclinError
+from ..types import IntArray
 from . import loading
 from .network import WindowedEncoder
 from .pieces import (
@@ -28,17 +29,17 @@ from .shim import EncoderShim
 from .strategy.apply import check_strategy
 from .strategy.levels import find_levels, reinit
 from .strategy.settings import read_strategy
-from .windows import IntArray, Windows, concat_windows, cut_windows
+from .windows import Windows, concat_windows, cut_windows
 
-# No place where a text may be cut: one that fits a window needs none.
-NOWHERE = np.zeros(0, dtype=np.int64)
+# Boundaries of a text that fits one window: it is not cut.
+NO_BOUNDARIES: IntArray = np.zeros(0, dtype=np.int64)
 
 
 class EncoderBatch(FullTransformerBatch):
-    """What the encoder gives for a batch of Docs, in spacy-transformers' form.
+    """The vectors of a batch of Docs, in the form of spacy-transformers.
 
-    `model_output.last_hidden_state` is (1, n_pieces, width): all pieces of all Docs, each once, no
-    padding, no special pieces. `spans` holds, per Doc, the tokens of each window's core.
+    `model_output.last_hidden_state` is (1, n_pieces, width): all pieces of all Docs, each once,
+    without padding and special pieces. `spans` has, per Doc, the tokens of each window's core.
     """
 
     def unsplit_by_doc(self, arrays: list[list[Floats3d]]) -> FullTransformerBatch:
@@ -54,24 +55,29 @@ class EncoderBatch(FullTransformerBatch):
 
 
 class EncoderModel(Model[list[Doc], FullTransformerBatch]):
-    """A thinc Model that is stored as nothing but the bytes of its shim."""
+    """A thinc Model that is stored as the bytes of its shim."""
 
     @property
     def shim(self) -> EncoderShim:
+        """The bridge to torch."""
         return self.shims[0]
 
     @property
     def tokenizer(self) -> Any:
+        """The fast tokenizer of the encoder."""
         return self.attrs["tokenizer"]
 
     @property
     def transformer(self) -> Any:
+        """The encoder of the `transformers` library."""
         return self.shim.module.transformer
 
     def to_bytes(self) -> bytes:
+        """Write weights and tokenizer."""
         return self.shim.to_bytes()
 
     def from_bytes(self, bytes_data: bytes) -> "EncoderModel":
+        """Load what `to_bytes` wrote."""
         self.shim.from_bytes(bytes_data)
         _set_up(self)
         return self
@@ -86,23 +92,25 @@ def build_encoder(
     transformer_config: dict[str, Any] | None = None,
     strategy: dict[str, Any] | None = None,
 ) -> Model[list[Doc], FullTransformerBatch]:
-    """Build the model for the `transformer` factory. Weights are read by `nlp.initialize()`, or
-    come with the pipeline; a trained pipeline never looks at `name` again.
+    """Build the model for the `transformer` factory.
+
+    Weights are read by `nlp.initialize()`, or come with the pipeline; a trained pipeline does not
+    use `name` any more.
 
     name (str): Folder or hub name of a `transformers` encoder with a fast tokenizer.
-    window (int | None): Pieces per window, special pieces included; None for what the encoder can
-        read at most.
+    window (int | None): Pieces per window, special pieces included; None for the most that the
+        encoder can read.
     stride (int | None): Pieces from one window's start to the next; the rest is the overlap, which
-        is encoded twice. None for the window: no overlap.
+        is encoded twice. None for the size of the window: no overlap.
     precision (str): "auto", "fp32", "bf16", "fp16" or "int8"; see `choose_precision`.
     max_batch_pieces (int | None): Largest batch that the encoder sees at once, padding included;
-        None for what suits the device (see `WindowedEncoder`). Halved if memory runs out.
+        None for a default that suits the device (see `WindowedEncoder`). Halved if memory runs out.
     transformer_config (dict | None): Settings that replace those of the encoder's config.json.
     strategy (dict | None): Which weights learn, and how fast: the keys of `Strategy`. None: all at
         the optimizer's rate.
-    RAISES (BioclinError): For a strategy with unknown keys or wrong values.
+    RAISES (BioclinError): The strategy has unknown keys or wrong values.
     """
-    model = EncoderModel(
+    return EncoderModel(
         "transformer",
         forward,
         init=init,
@@ -124,18 +132,19 @@ def build_encoder(
             "replace_listener_cfg": _replace_listener_cfg,
         },
     )
-    return model
 
 
-def _rebuild(cfg: dict[str, Any], *, max_batch_pieces: int | None) -> WindowedEncoder:
-    tokenizer = loading.unpack_tokenizer(cfg["tokenizer"])
-    transformer = loading.build_empty(cfg["config"])
-    return WindowedEncoder(transformer, tokenizer, max_batch_pieces=max_batch_pieces)
+def _rebuild(
+    config: dict[str, Any], tokenizer: dict[str, str], *, max_batch_pieces: int | None
+) -> WindowedEncoder:
+    transformer = loading.build_empty(config)
+    pieces = loading.unpack_tokenizer(tokenizer)
+    return WindowedEncoder(transformer, pieces, max_batch_pieces=max_batch_pieces)
 
 
 def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
-    """Read the pretrained weights, unless the model has some, and draw anew those that the strategy
-    wants to start from random values."""
+    """Read the pretrained weights, unless the model has weights, and reinitialise layers if the
+    strategy says so."""
     if model.attrs["tokenizer"] is not None:
         return
     tokenizer, transformer = loading.load_pretrained(
@@ -157,7 +166,7 @@ def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
 
 
 def _set_up(model: EncoderModel) -> None:
-    """Check the window against the encoder, and keep what every batch needs."""
+    """Check the window against the encoder, and store what every batch needs."""
     network = model.shim.module
     tokenizer = network.tokenizer
     limit = loading.max_window(tokenizer, network.transformer)
@@ -183,6 +192,7 @@ def _set_up(model: EncoderModel) -> None:
 def forward(
     model: EncoderModel, docs: list[Doc], is_train: bool
 ) -> tuple[FullTransformerBatch, Callable[[FullTransformerBatch], list[Doc]]]:
+    """Encode Docs."""
     all_pieces = [
         pieces if len(pieces.ids) else _placeholder(model.tokenizer)
         for pieces in split_into_pieces(model.tokenizer, [doc.text for doc in docs])
@@ -193,7 +203,7 @@ def forward(
         token_start, token_end, sentence_start = _token_offsets(doc)
         alignment = align_tokens(token_start, token_end, pieces)
         alignments.append(alignment)
-        boundaries = sentences = NOWHERE
+        boundaries = sentences = NO_BOUNDARIES
         if len(pieces.ids) > size:
             boundaries = token_boundaries(alignment)
             sentences = np.intersect1d(alignment.first[sentence_start], boundaries)
@@ -213,16 +223,16 @@ def forward(
 
 
 def _placeholder(tokenizer: Any) -> Pieces:
-    """RETURNS (Pieces): For a text without pieces (empty, blanks): one that belongs to no token, so
-    that its tokens have zero vectors of the right width."""
+    """Make a piece for a text without pieces (empty, spaces). It belongs to no token, so the tokens
+    have zero vectors of the right width."""
     piece = tokenizer.pad_token or tokenizer.unk_token
     ids = np.array([tokenizer.convert_tokens_to_ids(piece)], dtype=np.int64)
     return Pieces(ids, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), [piece])
 
 
 def _token_offsets(doc: Doc) -> tuple[IntArray, IntArray, np.ndarray]:
-    """RETURNS (tuple): Start and end characters of the tokens, and which of them start a sentence;
-    each (n_tokens,)."""
+    """Find the first and last character of each token, and whether it starts a sentence; each array
+    is (n_tokens,)."""
     columns = doc.to_array([IDX, LENGTH, SENT_START]).astype(np.int64).reshape(-1, 3)
     return columns[:, 0], columns[:, 0] + columns[:, 1], columns[:, 2] == 1
 
@@ -263,14 +273,14 @@ def _to_batch(
 
 
 def _core_spans(doc: Doc, alignment: Alignment, windows: Windows) -> list[Any]:
-    """RETURNS (list[Span]): The tokens of each window's core."""
+    """Find the tokens of each window's core."""
     starts = np.searchsorted(alignment.first, windows.core_start[1:]).tolist()
     bounds = [0, *starts, len(doc)]
     return [doc[i:j] for i, j in itertools.pairwise(bounds) if i < j]
 
 
 def _wordpieces(*pieces: Pieces) -> WordpieceBatch:
-    """RETURNS (WordpieceBatch): One row with all pieces."""
+    """Make one row of all pieces."""
     ids = np.concatenate([p.ids for p in pieces])[None]
     return WordpieceBatch(
         strings=[[string for p in pieces for string in p.strings]],

@@ -1,4 +1,4 @@
-"""Faster layers in the place of those of the transformers library: same weights, same function."""
+"""Faster layers for encoders of the transformers library, with the same weights and function."""
 
 from typing import Any
 
@@ -8,12 +8,13 @@ from transformers.models.roberta_prelayernorm import modeling_roberta_prelayerno
 
 
 class FusedSelfAttention(modeling_roberta_prelayernorm.RobertaPreLayerNormSelfAttention):
-    """Self-attention of RobertaPreLayerNorm with `scaled_dot_product_attention`; same weights."""
+    """Self-attention of RobertaPreLayerNorm with `scaled_dot_product_attention`."""
 
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
     ) -> tuple[Tensor]:
-        """
+        """Attend within each window.
+
         hidden_states (Tensor): (n_windows, n_pieces, width).
         attention_mask (Tensor | None): Added to the scores, (n_windows, 1, 1, n_pieces).
         RETURNS (tuple[Tensor]): (n_windows, n_pieces, width).
@@ -33,11 +34,11 @@ class FusedSelfAttention(modeling_roberta_prelayernorm.RobertaPreLayerNormSelfAt
 
 
 class FastDropout(nn.Dropout):
-    """Dropout that draws 16 random bits per value instead of a floating-point number, which is most
-    of what torch's costs on a CPU."""
+    """Dropout that draws 16 random bits per value. Torch draws a floating-point number, which is
+    most of its cost on a CPU."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """`p` is rounded to a multiple of 2^-16. RETURNS (Tensor): Like the input."""
+        """Set values to zero with probability `p`, rounded to a multiple of 2^-16."""
         if not self.training or not self.p or input.device.type != "cpu":
             return super().forward(input)
         n = input.numel()
@@ -47,7 +48,7 @@ class FastDropout(nn.Dropout):
 
 
 def use_fast_layers(transformer: nn.Module) -> None:
-    """Replace what can be, in place. Architectures with fused attention use it by themselves."""
+    """Replace slow layers in place; architectures with fused attention keep theirs."""
     slow = modeling_roberta_prelayernorm.RobertaPreLayerNormSelfAttention
     for module in transformer.modules():
         if type(module) is slow and module.position_embedding_type == "absolute":

@@ -1,4 +1,4 @@
-"""Open a pretrained encoder, and make the same one again from what a pipeline stores."""
+"""Open a pretrained encoder, and rebuild it from what a pipeline stores."""
 
 import os
 import tempfile
@@ -23,7 +23,7 @@ from ..catalog.encoders import load_encoders
 from ..errors import BioclinError
 from .layers import use_fast_layers
 
-# Longest window where neither the tokenizer nor the encoder states a limit (relative positions).
+# Longest window if neither the tokenizer nor the encoder has a limit (relative positions).
 NO_LIMIT = 1_000_000
 
 
@@ -35,14 +35,14 @@ def load_pretrained(
     name (str): Folder with config.json, tokenizer files and weights, or a name on the hub.
     transformer_config (dict): Settings that replace those of config.json.
     RETURNS (tuple): Fast tokenizer and encoder, in fp32, on the CPU.
-    RAISES (BioclinError): If there is no such folder and no hub, or the tokenizer is not fast.
+    RAISES (BioclinError): There is no such folder and no hub, or the tokenizer is not fast.
     """
     folder = Path(name)
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise BioclinError(f"{name} holds no config.json: not a folder of the transformers library")
     try:
         config = AutoConfig.from_pretrained(name, **transformer_config)
-        # A pooler is trained for sentence pairs; no head of ours reads it.
+        # A pooler is trained for sentence pairs; our heads do not read it.
         options = {"add_pooling_layer": False} if _has_pooler(config) else {}
         with quiet():
             transformer, loaded = AutoModel.from_pretrained(
@@ -64,7 +64,7 @@ def load_pretrained(
         raise BioclinError(
             f"The weights in {name} lack {len(loaded['missing_keys'])} tensors of a "
             f"{config.model_type} encoder, {loaded['missing_keys'][0]} first: "
-            "the file is of another model or incomplete"
+            "the file belongs to another model or is incomplete"
         )
     use_fast_layers(transformer)
     return tokenizer, transformer.float()
@@ -72,7 +72,7 @@ def load_pretrained(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """`transformers` warns about weights of heads that an encoder has no use for."""
+    """Silence warnings of `transformers` about weights of heads, which an encoder does not use."""
     before = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
@@ -109,7 +109,7 @@ def _explain(name: str, error: Exception) -> str:
 
 
 def max_window(tokenizer: PreTrainedTokenizerFast, transformer: Any) -> int:
-    """RETURNS (int): Largest number of pieces, special ones included, that the encoder can read."""
+    """Find the largest number of pieces, special ones included, that the encoder can read."""
     positions = getattr(transformer.config, "max_position_embeddings", None) or NO_LIMIT
     padding_id = position_padding_id(transformer)
     if padding_id is not None:
@@ -118,14 +118,19 @@ def max_window(tokenizer: PreTrainedTokenizerFast, transformer: Any) -> int:
 
 
 def position_padding_id(transformer: Any) -> int | None:
-    """RETURNS (int | None): RoBERTa counts positions from the id of padding + 1; that id, or None
-    for encoders that count from 0."""
+    """Find the padding id of encoders that count positions from it + 1, as RoBERTa does.
+
+    RETURNS (int | None): None for encoders that count from 0.
+    """
     embeddings = getattr(getattr(transformer, "embeddings", None), "position_embeddings", None)
     return getattr(embeddings, "padding_idx", None)
 
 
 def pack_tokenizer(tokenizer: PreTrainedTokenizerFast) -> dict[str, str]:
-    """RETURNS (dict): File name → content of all that is needed to open the tokenizer again."""
+    """Collect what is needed to open the tokenizer again.
+
+    RETURNS (dict): File name → content.
+    """
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder, legacy_format=False)
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
@@ -141,11 +146,14 @@ def unpack_tokenizer(files: dict[str, str]) -> PreTrainedTokenizerFast:
 
 
 def build_empty(config_dict: dict[str, Any]) -> nn.Module:
-    """RETURNS (nn.Module): An encoder of this shape whose weights are allocated but not written."""
+    """Build an encoder whose weights are allocated but not initialised.
+
+    config_dict (dict): Its config.json.
+    """
     config = AutoConfig.for_model(**config_dict)
     options = {"add_pooling_layer": False} if _has_pooler(config) else {}
     with no_init_weights():
-        # Looked up directly: AutoModel imports every architecture's config first, for a second.
+        # Not AutoModel, which first imports the config of every architecture and takes a second.
         transformer = MODEL_MAPPING[type(config)]._from_config(config, **options)
     use_fast_layers(transformer)
     return transformer

@@ -1,4 +1,4 @@
-"""One vector for a name, as alignment on synonyms trains them (SapBERT, Liu et al. 2021)."""
+"""Vectors of names, from encoders aligned on synonyms (SapBERT, Liu et al. 2021)."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -11,40 +11,43 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ..errors import BioclinError
+from ..types import FloatArray
 from .loading import load_pretrained
 from .network import CPU_BATCH_PIECES, GPU_BATCH_PIECES
 from .precision import autocast, choose_precision, convert_linear_layers
 
-# Names are cut after so many pieces, special ones included, as in the paper.
+# Longest name in pieces, special ones included, as in the paper; the rest is cut off.
 MAX_PIECES = 25
-# Names that are sorted by length and encoded together.
+# Number of names that are sorted by length and encoded together.
 GROUP = 8192
-# Entries of config.json that say how it was written.
+# Entries of config.json about how it was written.
 NOT_SHAPE = {"_name_or_path", "transformers_version", "architectures", "torch_dtype", "dtype"}
 
-FloatArray = NDArray[np.float32]
 Progress = Callable[[float, int], None]
 
 
 def fold_case(name: str) -> str:
-    """RETURNS (str): The name as encoders read it. Terminologies write it in any case, notes in
-    lower case, and to a cased encoder that is a greater difference than many of meaning."""
+    """Write a name in lower case for an encoder.
+
+    Terminologies write names in any case, notes in lower case; to a cased encoder that is a larger
+    difference than many differences of meaning.
+    """
     return name.lower()
 
 
 def mean_vectors(hidden: Tensor, mask: Tensor) -> Tensor:
-    """
-    hidden (Tensor): (n_names, n_pieces, width), the encoder's last layer.
-    mask (Tensor): (n_names, n_pieces), 0 where there is padding.
-    RETURNS (Tensor): (n_names, width), the mean over the pieces, of length 1.
+    """Average the vectors of a name's pieces.
+
+    hidden (Tensor): The encoder's last layer, (n_names, n_pieces, width).
+    mask (Tensor): 0 for padding, (n_names, n_pieces).
+    RETURNS (Tensor): Rows of length 1, (n_names, width).
     """
     weights = mask.unsqueeze(-1).to(hidden.dtype)
     return normalize((hidden * weights).sum(1) / weights.sum(1), dim=-1)
 
 
 def first_vectors(hidden: Tensor, mask: Tensor) -> Tensor:
-    """RETURNS (Tensor): (n_names, width), the first piece's ([CLS], as SapBERT has it), of length
-    1; see `mean_vectors`."""
+    """Take the vector of a name's first piece, [CLS], as SapBERT does. See `mean_vectors`."""
     return normalize(hidden[:, 0], dim=-1)
 
 
@@ -52,13 +55,13 @@ POOLING = {"mean": mean_vectors, "cls": first_vectors}
 
 
 class NameEncoder:
-    """Gives names vectors whose dot product is their cosine.
+    """Encode names as vectors whose dot product is their cosine.
 
     folder (str): Folder or hub name of an encoder.
-    pooling (str): "mean" of the pieces, as `bioclin align-encoder` trains, or "cls", as SapBERT's
-        own weights want it.
+    pooling (str): "mean" of the pieces, for encoders from `bioclin align-encoder`, or "cls", for
+        the weights of SapBERT.
     precision (str): See `choose_precision`.
-    device (torch.device | str | None): None for the GPU if there is one, else the CPU.
+    device (torch.device | str | None): None for the GPU if there is one, otherwise the CPU.
     RAISES (BioclinError): The encoder cannot be opened, or a setting is unknown.
     """
 
@@ -89,12 +92,13 @@ class NameEncoder:
 
     @property
     def width(self) -> int:
+        """Size of a vector."""
         return int(self._transformer.config.hidden_size)
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of what the vectors depend on: shape, weights and pieces; not of the folder's
-        name or the file format. Formats of numbers differ by rounding and share it."""
+        """SHA-256 of what the vectors depend on: config, weights and tokenizer, but not the name of
+        the folder, the file format or the precision."""
         config = self._transformer.config.to_dict()
         shape = {key: value for key, value in config.items() if key not in NOT_SHAPE}
         digest = hashlib.sha256(repr(sorted(shape.items())).encode())
@@ -105,10 +109,10 @@ class NameEncoder:
         return digest.hexdigest()
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> FloatArray:
-        """
-        texts (Sequence[str]): Names.
-        progress (Progress | None): Takes the share that is done and how many names that is.
-        RETURNS (FloatArray): (n_texts, width), rows of length 1.
+        """Encode names.
+
+        progress (Progress | None): Called with the share done, from 0 to 1, and the number done.
+        RETURNS (FloatArray): Rows of length 1, (n_texts, width).
         """
         vectors = np.empty((len(texts), self.width), np.float32)
         for i in range(0, len(texts), GROUP):

@@ -1,4 +1,4 @@
-"""The torch side of the encoder: windows of pieces in, one vector per piece out. Knows no spaCy."""
+"""The torch part of the encoder: windows of pieces in, one vector per piece out."""
 
 import itertools
 import logging
@@ -13,28 +13,29 @@ from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedTokenizerFast
 
 from ..torch_bridge.memory import free_memory, is_out_of_memory
-from .windows import IntArray, Windows
+from ..types import IntArray
+from .windows import Windows
 
 logger = logging.getLogger(__name__)
 
-# A window shorter than this share of the longest in its group goes to the next group: padding costs
-# as much as text.
+# A window shorter than this share of the longest in its group goes to the next group, since padding
+# costs as much as text …
 LEAST_FILLED = 0.75
-# … unless all padding of the group together is less than this: a group more costs about as much.
+# … unless all padding of the group is less than this: one more group costs about as much.
 MIN_PADDING = 256
-# Pieces in a batch, padding included: on a CPU what its caches like, on a GPU what keeps it busy.
+# Pieces in a batch, padding included: what fits the caches of a CPU, and what keeps a GPU busy.
 CPU_BATCH_PIECES = 2048
 GPU_BATCH_PIECES = 65_536
-# Batches that a thread should get, so that none waits long for the last one; but none is made
-# smaller than this for it.
+# Batches that a thread should get, so that none waits long for the last one, and the smallest size
+# to which batches are reduced for this.
 BATCHES_PER_THREAD = 4
 LEAST_BATCH_PIECES = 512
-# Batches are halved down to about one window.
+# Smallest batch when memory runs out, about one window.
 MIN_BATCH_PIECES = 128
 
 
 class SpecialPieces(NamedTuple):
-    """What the encoder expects around a window ([CLS] … [SEP]) and as padding."""
+    """Pieces that the encoder expects around a window ([CLS] … [SEP]) and as padding."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -42,11 +43,12 @@ class SpecialPieces(NamedTuple):
 
     @property
     def n(self) -> int:
+        """Number of special pieces in a window."""
         return len(self.before) + len(self.after)
 
 
 def find_special_pieces(tokenizer: PreTrainedTokenizerFast) -> SpecialPieces:
-    """Read off the tokenizer what it puts around a text, and its padding."""
+    """Find the special pieces that a tokenizer puts around a text, and its padding."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
     first = special.index(0)
@@ -56,10 +58,10 @@ def find_special_pieces(tokenizer: PreTrainedTokenizerFast) -> SpecialPieces:
 
 
 def batch_windows(windows: Windows, *, max_batch_pieces: int) -> Iterator[IntArray]:
-    """Group windows of like length, longest first, so that little is padded.
+    """Group windows of similar length, longest first, so that there is little padding.
 
-    max_batch_pieces (int): Largest size of a group, padding included. A single longer window
-        makes a group of its own.
+    max_batch_pieces (int): Largest size of a group, padding included. A longer window is a group of
+        its own.
     YIELDS (IntArray): Indices of windows.
     """
     lengths = windows.end - windows.start
@@ -76,13 +78,13 @@ def batch_windows(windows: Windows, *, max_batch_pieces: int) -> Iterator[IntArr
 
 
 class WindowedEncoder(nn.Module):
-    """Runs a Hugging Face encoder over windows and puts their cores together again.
+    """Run a Hugging Face encoder over windows and join their cores.
 
-    Where memory runs out, the batches are halved, and training keeps no activations within a batch
-    but computes them again for the backward pass; a warning says so once.
+    If memory runs out, training continues with gradient checkpointing, and then batches are halved;
+    a warning is logged once.
 
     transformer (nn.Module): An encoder of the `transformers` library.
-    tokenizer (PreTrainedTokenizerFast): Its own; says what stands around a window.
+    tokenizer (PreTrainedTokenizerFast): Its tokenizer, which has the special pieces.
     max_batch_pieces (int | None): Largest padded batch; None for `CPU_BATCH_PIECES` or
         `GPU_BATCH_PIECES`.
     """
@@ -104,12 +106,13 @@ class WindowedEncoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
+        """Where the weights are."""
         return next(self.transformer.parameters()).device
 
     def forward(self, ids: IntArray, windows: Windows) -> torch.Tensor:
         """Encode the pieces of a batch of texts.
 
-        ids (IntArray): Vocabulary indices of all texts, one after the other, (n_pieces,).
+        ids (IntArray): Vocabulary indices of all texts, concatenated, (n_pieces,).
         windows (Windows): Slices of `ids`; their cores partition it.
         RETURNS (torch.Tensor): fp32, (n_pieces, width).
         """
@@ -122,12 +125,12 @@ class WindowedEncoder(nn.Module):
             free_memory()
 
     def save_memory(self) -> bool:
-        """Need less memory from now on. RETURNS (bool): False if there is no way left."""
+        """Use less memory from now on. RETURNS (bool): False if that is not possible."""
         if self.training and not self.recompute:
             self.recompute = True
             logger.warning(
-                "Out of memory: activations are computed again for the backward pass from now on, "
-                "which takes longer. A smaller [training.batcher] size needs less memory"
+                "Out of memory: training continues with gradient checkpointing, which takes "
+                "longer. A smaller [training.batcher] size needs less memory"
             )
             return True
         budget = self._budget() // 2
@@ -135,8 +138,8 @@ class WindowedEncoder(nn.Module):
             return False
         if not self._halved:
             logger.warning(
-                "Out of memory: batches of at most %d pieces from now on, and half of that if need "
-                "be. To start with that, set max_batch_pieces in [components.transformer.model]",
+                "Out of memory: batches of at most %d pieces from now on, and fewer if necessary. "
+                "To start with that, set max_batch_pieces in [components.transformer.model]",
                 budget,
             )
         self.max_batch_pieces, self._halved = budget, True
@@ -148,7 +151,7 @@ class WindowedEncoder(nn.Module):
 
     def _encode(self, ids: IntArray, windows: Windows) -> torch.Tensor:
         budget = self._budget()
-        if self._side_by_side():
+        if self._is_parallel():
             share = len(ids) // (BATCHES_PER_THREAD * torch.get_num_threads())
             budget = min(budget, max(share, LEAST_BATCH_PIECES))
         groups = list(batch_windows(windows, max_batch_pieces=budget))
@@ -162,15 +165,14 @@ class WindowedEncoder(nn.Module):
             vectors.index_copy_(0, _tensor(where, hidden.device), cores)
         return vectors
 
-    def _side_by_side(self) -> bool:
+    def _is_parallel(self) -> bool:
         return self.device.type == "cpu" and not torch.is_grad_enabled()
 
     def _run_all(self, padded: list[tuple[IntArray, IntArray]]) -> Iterator[torch.Tensor]:
-        """YIELDS (Tensor): `_run` of each batch. On a CPU, batches that need no gradients run side
-        by side, each on its share of the threads: cores that need not wait for each other after
-        every operation do more."""
+        """Run batches. On a CPU, batches without gradients run in parallel, each on its share of
+        the threads, since cores that do not wait for each other after every operation do more."""
         workers = min(torch.get_num_threads(), len(padded))
-        if workers < 2 or not self._side_by_side():
+        if workers < 2 or not self._is_parallel():
             yield from itertools.starmap(self._run, padded)
             return
         threads = torch.get_num_threads() // workers
@@ -195,7 +197,7 @@ class WindowedEncoder(nn.Module):
         return self.transformer(input_ids=input_ids, attention_mask=mask).last_hidden_state
 
     def _pad(self, ids: IntArray, start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
-        """RETURNS (tuple): input ids and attention mask, both (n_windows, longest + special)."""
+        """Make input ids and attention mask, both (n_windows, longest + special)."""
         before, after, pad = self.special
         lengths = end - start
         columns = np.arange(int(lengths.max()))
@@ -213,8 +215,8 @@ class WindowedEncoder(nn.Module):
 
 
 def _core_indices(windows: Windows, group: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """RETURNS (tuple): For each kept piece of the group its row, its column within the window, and
-    its position among all pieces; each (n_kept,)."""
+    """Find for each piece in a core of the group its row, its column within the window, and its
+    index among all pieces; each (n_kept,)."""
     start = windows.core_start[group]
     lengths = windows.core_end[group] - start
     rows = np.repeat(np.arange(len(group)), lengths)
@@ -225,6 +227,6 @@ def _core_indices(windows: Windows, group: IntArray) -> tuple[IntArray, IntArray
 
 
 def _tensor(array: IntArray, device: torch.device) -> torch.Tensor:
-    """Hand an array to torch; from pinned memory a GPU copies it without waiting."""
+    """Convert an array; a GPU copies it from pinned memory without waiting."""
     tensor = torch.from_numpy(array)
     return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
-from .windows import IntArray
+from ..types import IntArray
 
-# Characters that are blank to `str.isspace`; none is beyond U+3000, the ideographic space.
-BLANKS = np.array([i for i in range(0x3001) if chr(i).isspace()], dtype=np.uint32)
+# Characters that are spaces to `str.isspace`; the last one is U+3000, the ideographic space.
+SPACES = np.array([i for i in range(0x3001) if chr(i).isspace()], dtype=np.uint32)
 
 
 class Pieces(NamedTuple):
@@ -28,8 +28,7 @@ class Pieces(NamedTuple):
 
 
 def split_into_pieces(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> list[Pieces]:
-    """Tokenize whole texts in one call of the fast tokenizer, on all cores. Nothing is truncated
-    or padded.
+    """Tokenize whole texts in one call of the fast tokenizer, on all cores, without truncation.
 
     RETURNS (list[Pieces]): One per text.
     """
@@ -44,10 +43,10 @@ def split_into_pieces(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> l
         flat = itertools.chain.from_iterable(encoding.offsets)
         offsets = np.fromiter(flat, dtype=np.int64, count=2 * len(encoding)).reshape(-1, 2)
         start, end = offsets[:, 0], offsets[:, 1]
-        # SentencePiece counts the blank before a word to the word's first piece.
+        # SentencePiece counts the space before a word to the first piece of the word.
         chars = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
         trim = end - start > 1
-        trim[trim] = np.isin(chars[start[trim]], BLANKS)
+        trim[trim] = np.isin(chars[start[trim]], SPACES)
         start = np.maximum.accumulate(start + trim) if len(start) else start
         end = np.maximum.accumulate(end) if len(end) else end
         pieces.append(Pieces(np.array(encoding.ids, dtype=np.int64), start, end, encoding.tokens))
@@ -57,8 +56,8 @@ def split_into_pieces(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> l
 class Alignment(NamedTuple):
     """For each token the slice of pieces that covers it; both arrays are (n_tokens,).
 
-    A token that the encoder's vocabulary has no piece for (blanks, control characters) has
-    length 0. A piece can belong to several tokens (an unknown word that spaCy splits).
+    A token without pieces in the encoder's vocabulary (spaces, control characters) has length 0. A
+    piece can belong to several tokens (an unknown word that spaCy splits).
     """
 
     first: IntArray
@@ -76,7 +75,7 @@ def align_tokens(token_start: IntArray, token_end: IntArray, pieces: Pieces) -> 
 
 
 def token_boundaries(alignment: Alignment) -> IntArray:
-    """RETURNS (IntArray): Sorted piece indices where a cut does not go through a token."""
+    """Find the piece indices, sorted, where a cut separates two tokens."""
     covered = alignment.length > 0
     first, after = alignment.first[covered], (alignment.first + alignment.length)[covered]
     if not len(first):

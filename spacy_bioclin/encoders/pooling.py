@@ -7,8 +7,10 @@ from thinc.types import Floats2d, Ragged
 
 
 def make_first_piece() -> Model[Ragged, Floats2d]:
-    """A token's vector is that of its first piece, as run_ner of the transformers library has it.
-    Tokens without pieces (blanks) have zeros; thinc's `reduce_first.v1` stops where there is one.
+    """Make a layer that gives a token the vector of its first piece, as run_ner of the transformers
+    library does.
+
+    Tokens without pieces (spaces) get zeros; thinc's `reduce_first.v1` fails on such tokens.
 
     RETURNS (Model): (n_pieces, width) in, (n_tokens, width) out.
     """
@@ -18,6 +20,7 @@ def make_first_piece() -> Model[Ragged, Floats2d]:
 def forward(
     model: Model[Ragged, Floats2d], X: Ragged, is_train: bool
 ) -> tuple[Floats2d, Callable[[Floats2d], Ragged]]:
+    """Select the first piece of each token."""
     xp = model.ops.xp
     filled = xp.flatnonzero(X.lengths)
     first = (xp.cumsum(X.lengths) - X.lengths)[filled]

@@ -20,14 +20,14 @@ DEFAULT_STRATEGY = Strategy()
 class EncoderShim(TorchShim):
     """Hold a `WindowedEncoder`.
 
-    build (Callable[[dict], nn.Module]): See `TorchShim`.
+    build (Callable[..., nn.Module]): See `TorchShim`.
     precision (str): See `choose_precision`.
     strategy (Strategy): Which weights learn, and how fast; by default all, at the same rate.
     """
 
     def __init__(
         self,
-        build: Callable[[dict[str, Any]], nn.Module],
+        build: Callable[..., nn.Module],
         *,
         precision: str,
         strategy: Strategy = DEFAULT_STRATEGY,

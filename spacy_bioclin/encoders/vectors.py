@@ -1,4 +1,4 @@
-"""Vectors that need not be computed again: of an encoder that does not learn."""
+"""Remember the vectors of an encoder that does not learn, so that they are computed once."""
 
 import hashlib
 from collections import OrderedDict
@@ -7,16 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from .windows import IntArray, Windows
+from ..types import IntArray
+from .windows import Windows
 
 MAX_BYTES = 2**30
 
 
 class VectorMemory:
-    """Remembers the vectors of windows, under a hash of their pieces: no text is kept. When it is
-    full, what was not asked for the longest goes.
+    """A least recently used cache of the vectors of windows. Its keys are hashes: no text is kept.
 
-    max_bytes (int): Of all vectors together; they lie in main memory.
+    max_bytes (int): Size of all vectors together; they are in main memory.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
@@ -32,10 +32,11 @@ class VectorMemory:
         *,
         kind: str,
     ) -> torch.Tensor:
-        """
-        encode (Callable): `WindowedEncoder.forward`, for the windows that are not known.
+        """Look up the vectors of windows, and encode those that are not known.
+
+        encode (Callable): `WindowedEncoder.forward`.
         ids (IntArray), windows (Windows): Its arguments.
-        kind (str): What else the vectors depend on: the precision.
+        kind (str): The precision, on which vectors depend too.
         RETURNS (torch.Tensor): fp32, in main memory, (n_pieces, width).
         """
         keys = [_hash(kind, ids, windows, i) for i in range(len(windows.start))]
@@ -60,8 +61,10 @@ class VectorMemory:
             self.n_bytes -= oldest.nbytes
 
     def get_state(self) -> dict[bytes, torch.Tensor]:
-        """RETURNS (dict): All that is remembered, the least recently used first. A vector computed
-        again, in a batch with others, would differ in its last bits, and the run that resumes."""
+        """Collect all vectors, the least recently used first, for a run that resumes.
+
+        If they were computed again, in other batches, they would differ in their last bits.
+        """
         return dict(self._vectors)
 
     def set_state(self, state: dict[bytes, torch.Tensor]) -> None:
@@ -71,7 +74,7 @@ class VectorMemory:
 
 
 def _hash(kind: str, ids: IntArray, windows: Windows, i: int) -> bytes:
-    """RETURNS (bytes): Of the window's pieces, and of which of them are its core."""
+    """Hash the pieces of a window and the position of its core."""
     start = windows.start[i]
     core = np.array([windows.core_start[i] - start, windows.core_end[i] - start])
     value = hashlib.blake2b(kind.encode(), digest_size=16)

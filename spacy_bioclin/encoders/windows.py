@@ -1,26 +1,25 @@
-"""Cut a text's pieces into windows that an encoder can read. Pure functions on piece indices."""
+"""Cut the pieces of a text into windows that an encoder can read. Pure functions on indices."""
 
 import itertools
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from ..types import IntArray
 
 
 class Windows(NamedTuple):
-    """Slices of a piece sequence, in order; each array is (n_windows,).
+    """Slices of a sequence of pieces, in order; each array is (n_windows,).
 
-    The encoder reads `start:end`; of its output only `core_start:core_end` is kept. The cores
-    partition the sequence: every piece is in exactly one.
+    The encoder reads `start:end`; only `core_start:core_end` of its output is kept. The cores
+    partition the sequence: every piece is in exactly one core.
 
           sentence 1   sentence 2   sentence 3
         |------------------------|                 window 0
                      |--------------------------|  window 1
         [ core of 0       ][ core of 1          ]
 
-    A token in the overlap belongs to the window where it stands further from the edge.
+    A token in the overlap belongs to the window in which it is further from the edge.
     """
 
     start: IntArray
@@ -30,19 +29,19 @@ class Windows(NamedTuple):
 
 
 def _last_in(values: IntArray, low: int, high: int) -> int | None:
-    """RETURNS (int | None): The largest of the sorted values in (low, high]."""
+    """Find the largest of the sorted values in (low, high]."""
     i = int(np.searchsorted(values, high, side="right")) - 1
     return int(values[i]) if i >= 0 and values[i] > low else None
 
 
 def _first_in(values: IntArray, low: int, high: int) -> int | None:
-    """RETURNS (int | None): The smallest of the sorted values in [low, high)."""
+    """Find the smallest of the sorted values in [low, high)."""
     i = int(np.searchsorted(values, low, side="left"))
     return int(values[i]) if i < len(values) and values[i] < high else None
 
 
 def _nearest_in(values: IntArray, wanted: int, low: int, high: int) -> int | None:
-    """RETURNS (int | None): The value in [low, high] that is nearest to the wanted one."""
+    """Find the value in [low, high] that is nearest to the wanted one."""
     i = int(np.searchsorted(values, wanted))
     near = [int(v) for v in values[max(i - 1, 0) : i + 1] if low <= v <= high]
     return min(near, key=lambda value: abs(value - wanted), default=None)
@@ -51,14 +50,16 @@ def _nearest_in(values: IntArray, wanted: int, low: int, high: int) -> int | Non
 def cut_windows(
     n_pieces: int, sentence_starts: IntArray, token_starts: IntArray, *, size: int, overlap: int
 ) -> Windows:
-    """Cut a piece sequence into windows, at sentence ends where the second half of a window holds
-    one, else between tokens, else (a token longer than a window) inside the token.
+    """Cut a sequence of pieces into windows.
+
+    Windows end at a sentence end if their second half has one, otherwise between tokens, and inside
+    a token only if it is longer than a window.
 
     n_pieces (int): Length of the sequence.
     sentence_starts (IntArray): Sorted piece indices where a sentence starts.
     token_starts (IntArray): Sorted piece indices where a cut separates two tokens.
     size (int): Largest number of pieces in a window, special pieces not counted.
-    overlap (int): Largest number of pieces that two neighbours share, below half the size.
+    overlap (int): Largest number of pieces that neighbouring windows share, below half the size.
     RETURNS (Windows): At least one window if there is a piece.
     """
     bounds: list[tuple[int, int]] = []
@@ -83,8 +84,8 @@ def cut_windows(
                 or _first_in(token_starts, wanted, end)
                 or end
             )
-    # Where two windows overlap, the piece in the middle of the overlap is as far from one edge as
-    # from the other; the cut goes to the token boundary next to it.
+    # The piece in the middle of an overlap is equally far from both edges; the cores meet at the
+    # token boundary next to it.
     cuts = [0]
     for (_, end), (next_start, _) in itertools.pairwise(bounds):
         middle = (next_start + end) // 2
@@ -98,16 +99,15 @@ def cut_windows(
 
 
 def concat_windows(windows: list[Windows], lengths: list[int]) -> Windows:
-    """Join the windows of several texts whose pieces lie one after the other.
+    """Join the windows of several texts whose pieces are concatenated.
 
     windows (list[Windows]): One per text, with indices of that text's pieces.
     lengths (list[int]): Number of pieces of each text.
     """
     shifts = np.cumsum([0, *lengths[:-1]])
-    fields = zip(*windows, strict=True)
     return Windows(
         *(
             np.concatenate([values + shift for values, shift in zip(field, shifts, strict=True)])
-            for field in fields
+            for field in zip(*windows, strict=True)
         )
     )

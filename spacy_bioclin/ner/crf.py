@@ -1,16 +1,16 @@
 """A linear-chain conditional random field (Lafferty et al. 2001) on batches of sequences.
 
 All recurrences run on probabilities scaled to sum to 1 at each step (Rabiner 1989, section V.A) in
-float64: a step is one matrix product, and a forbidden transition is a plain zero. The gradients are
-written out (expected minus observed counts) instead of being traced through the recurrence.
+float64: a step is one matrix product, and a forbidden transition is a zero. Gradients are computed
+as expected minus observed counts, not traced through the recurrence.
 
 Sequences are packed as for torch's recurrent networks: first the first step of every sequence, from
 the longest to the shortest, then the second step of all that have one, and so on. What a step reads
-and writes lies together in memory, and nothing is padded.
+and writes is contiguous in memory, and nothing is padded.
 
     lengths 3, 1, 2   packed  a1 c1 b1 | a2 c2 | a3     active  3, 2, 1
 
-A leading axis of layers carries independent tag sets.
+The first axis of most tensors is that of layers, which have independent tag sets.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,11 @@ from torch import Tensor
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """A recurrence is a long row of tiny products: threads that wait for each other at every one of
-    them make it many times slower on a busy machine."""
+    """Run torch in one thread.
+
+    A recurrence is a long sequence of tiny products; threads that wait for each other at each of
+    them make it many times slower on a busy machine.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -35,12 +38,13 @@ def one_thread() -> Iterator[None]:
 
 
 class Packing(NamedTuple):
-    """Where the steps of sequences stand, packed.
+    """The order of packed steps.
 
-    rows (Tensor): For each packed step, its place when sequence follows sequence, (n_rows,).
+    rows (Tensor): For each packed step, its index in the concatenated sequences, (n_rows,).
     active (list[int]): How many sequences have a first, second … step.
-    seqs (Tensor): Which sequence a packed step is of, by length, (n_rows,).
-    later, previous (Tensor): Steps that have one before them, and that one, (n_rows - n_seqs,).
+    seqs (Tensor): Sequence of each packed step; sequences are sorted by length, (n_rows,).
+    later, previous (Tensor): Each step that has a predecessor, and its predecessor,
+        (n_rows - n_seqs,).
     last (Tensor): Last step of each sequence, (n_seqs,).
     """
 
@@ -53,7 +57,7 @@ class Packing(NamedTuple):
 
 
 def pack(lengths: list[int], device: torch.device) -> Packing:
-    """Lay out sequences; those of length 0 take part in nothing.
+    """Compute the packed order of sequences; those of length 0 are left out.
 
     lengths (list[int]): Steps of each sequence.
     """
@@ -92,7 +96,7 @@ class ForwardBackward(NamedTuple):
     """Scaled forward and backward variables; their product is the marginal.
 
     alpha, beta (Tensor): (n_layers, n_rows, n_tags).
-    scale (Tensor): Factor taken out at each step, (n_layers, n_rows, 1).
+    scale (Tensor): Factor by which each step is divided, (n_layers, n_rows, 1).
     weights (Tensor): exp(emissions - peak), same shape as alpha.
     log_z (Tensor): Log of the partition function, summed over sequences, (n_layers,).
     """
@@ -111,8 +115,8 @@ def forward_backward(
 ) -> ForwardBackward:
     """Run the forward and the backward recurrence.
 
-    allowed (Tensor | None): Paths are restricted to tags that are True, same shape as the
-        emissions. Gives the sum over all paths that agree with a partial annotation.
+    allowed (Tensor | None): True for the tags that paths may use, same shape as the emissions. The
+        result is the sum over all paths that agree with a partial annotation.
     """
     active = packing.active
     peak = p.emissions.amax(dim=-1, keepdim=True)
@@ -168,8 +172,9 @@ def expected_counts(p: Potentials, packing: Packing, fb: ForwardBackward) -> Cou
 
 
 def tag_marginals(p: Potentials, packing: Packing) -> Tensor:
-    """`alpha * beta` of `forward_backward` as a function that autograd can trace: a loss on the
-    marginals needs their derivatives, and those are second derivatives of log_z.
+    """Compute `alpha * beta` of `forward_backward` so that autograd can trace it.
+
+    A loss on the marginals needs their derivatives, which are second derivatives of log_z.
 
     RETURNS (Tensor): Packed, (n_layers, n_rows, n_tags).
     """
@@ -192,8 +197,10 @@ def tag_marginals(p: Potentials, packing: Packing) -> Tensor:
 
 
 def path_counts(p: Potentials, packing: Packing, path: Tensor) -> tuple[Tensor, Counts]:
-    """Weigh one path per sequence: what `forward_backward` and `expected_counts` give when a single
-    path is allowed, without the recurrence.
+    """Compute the weight and the counts of one path per sequence.
+
+    This is what `forward_backward` and `expected_counts` give if a single path is allowed, without
+    the recurrence.
 
     path (Tensor): int64 tags, (n_layers, n_rows).
     RETURNS (tuple): Log weight, summed over sequences, (n_layers,), and counts.
@@ -216,8 +223,8 @@ def path_counts(p: Potentials, packing: Packing, path: Tensor) -> tuple[Tensor, 
 def negative_log_likelihood(
     p: Potentials, packing: Packing, allowed: Tensor
 ) -> tuple[Tensor, Counts]:
-    """Loss of a (partial) annotation: log of the sum over all paths, less that over the paths that
-    the annotation allows (Tsuboi et al. 2008).
+    """Compute the loss of a (partial) annotation: the log of the sum over all paths, minus that
+    over the paths that the annotation allows (Tsuboi et al. 2008).
 
     allowed (Tensor): bool, True for each tag that a step may have, shape of the emissions.
     RETURNS (tuple): Loss summed over sequences and layers (nats), and its gradient.
@@ -235,9 +242,10 @@ def negative_log_likelihood(
 
 
 class Legal(NamedTuple):
-    """Which tags may stand where, True for allowed.
+    """Which tags are allowed where.
 
-    transitions (Tensor): From row to column, (n_layers, n_tags, n_tags).
+    transitions (Tensor): True if the tag of the column may follow that of the row,
+        (n_layers, n_tags, n_tags).
     start, end (Tensor): (n_layers, n_tags).
     """
 
@@ -248,8 +256,10 @@ class Legal(NamedTuple):
 
 def most_probable_tags(fb: ForwardBackward, packing: Packing, legal: Legal) -> Tensor:
     """Find the legal path with the largest product of marginals (posterior decoding under a
-    grammar, Käll et al. 2005). It scores as Viterbi's path does, and needs no maximum over pairs of
-    tags: where the tags that are best one by one make a legal path, as in most texts, they are it.
+    grammar, Käll et al. 2005).
+
+    It scores as well as Viterbi's path and is faster: if the best tag of each step makes a legal
+    path, as in most texts, no maximum over pairs of tags is needed.
 
     RETURNS (Tensor): int64 tags, (n_layers, n_rows).
     """
@@ -275,11 +285,12 @@ def most_probable_tags(fb: ForwardBackward, packing: Packing, legal: Legal) -> T
 
 @one_thread()
 def _best_legal_path(scores: Tensor, lengths: list[int], legal: Legal) -> Tensor:
-    """RETURNS (Tensor): Tags of the legal path with the largest sum of scores, (n_rows,).
+    """Find the legal path with the largest sum of scores.
 
     scores (Tensor): Packed, (n_rows, n_tags).
-    lengths (list[int]): Descending.
-    legal (Legal): Of one layer. Tags that may follow the same tags share a maximum.
+    lengths (list[int]): In descending order.
+    legal (Legal): Rules of one layer. Tags that may follow the same tags share a maximum.
+    RETURNS (Tensor): Tags, (n_rows,).
     """
     packing = pack(lengths, scores.device)
 
@@ -311,21 +322,21 @@ def span_probabilities(
     spans: Tensor,
     go_on: Tensor,
 ) -> Tensor:
-    """Posterior probability that a span of the path is exactly an entity (Culotta and McCallum
-    2004): the weight of all paths that run through it, over the weight of all paths.
+    """Compute the posterior probability that a span of the path is exactly an entity (Culotta and
+    McCallum 2004): the weight of all paths through it, over the weight of all paths.
 
-    spans (Tensor): Columns (layer, first row, last row), the rows counted with sequence after
-        sequence, int64, (n_spans, 3).
+    spans (Tensor): Columns (layer, first row, last row), rows of the concatenated sequences, int64,
+        (n_spans, 3).
     go_on (Tensor): Per layer and tag, the tag that would continue an entity which ends in this tag
-        (I after B or I in BIO), or -1; paths that go on are not counted, (n_layers, n_tags).
+        (I after B or I in BIO), or -1; paths that continue it are not counted, (n_layers, n_tags).
     RETURNS (Tensor): (n_spans,)
     """
     layer = spans[:, 0]
     place = torch.empty_like(packing.rows)
     place[packing.rows] = torch.arange(len(place), device=place.device)
     first, last = place[spans[:, 1]], place[spans[:, 2]]
-    # Log weight of each step of the path given the step before; sequence after sequence, so that a
-    # piece of path is a difference of running sums.
+    # Log weight of each step of the path given the previous step, in the order of the sequences, so
+    # that a part of the path is a difference of cumulative sums.
     layers = torch.arange(len(path), device=path.device)[:, None]
     weights = torch.log(fb.weights.gather(-1, path[..., None]) / fb.scale)[..., 0]
     weights[:, packing.later] += p.transitions[

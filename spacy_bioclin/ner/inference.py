@@ -11,14 +11,15 @@ from . import crf
 from .model import TagScores
 from .tags import MISSING, OUTSIDE, TagSet, decode_tags, legal_transitions
 
-# Largest number of scores in one batch of sequences: 32 MB in float64 for each of the half-dozen
-# arrays that a CRF needs.
+# Largest number of scores in a batch: 32 MB in float64 for each of about six arrays of a CRF.
 MAX_BATCH_SCORES = 4_000_000
 
 
 class Entity(NamedTuple):
-    """A decoded entity: token slice, label, and its posterior probability. `doubtful`: the most
-    probable tags leave it out."""
+    """A decoded entity: token slice, label and posterior probability.
+
+    doubtful (bool): Whether it is not in the most probable tags.
+    """
 
     start: int
     end: int
@@ -42,7 +43,7 @@ class Grammar(NamedTuple):
 
 
 def make_grammar(tag_sets: list[TagSet], device: torch.device) -> Grammar:
-    """RETURNS (Grammar): What may follow what, for layers of one size."""
+    """Make the tensors of the tagging schemes, for layers with the same number of tags."""
     legal = [legal_transitions(tag_set) for tag_set in tag_sets]
 
     def log_of(arrays: list[np.ndarray]) -> Tensor:
@@ -63,9 +64,9 @@ def make_grammar(tag_sets: list[TagSet], device: torch.device) -> Grammar:
 
 
 class Batch(NamedTuple):
-    """Some Docs of a `TagScores`, ready for the CRF.
+    """Scores of some Docs, packed for the CRF.
 
-    docs (range): Which Docs.
+    docs (range): Indices of the Docs.
     first (int): Row of their first token in the emissions.
     """
 
@@ -76,7 +77,7 @@ class Batch(NamedTuple):
 
 
 def make_batches(scores: TagScores, grammar: Grammar) -> Iterator[Batch]:
-    """Take as many Docs together as `MAX_BATCH_SCORES` allows."""
+    """Group as many consecutive Docs as `MAX_BATCH_SCORES` allows."""
     _, n_layers, n_tags = scores.emissions.shape
     ends = np.cumsum(scores.lengths)
     max_rows = MAX_BATCH_SCORES // (n_layers * n_tags)
@@ -102,23 +103,19 @@ def find_entities(
     *,
     doubtful_from: float | None = None,
 ) -> list[list[Entity]]:
-    """Decode the most probable legal tags of each Doc and give each entity its posterior
-    probability. The recurrences run on the CPU: a GPU is no faster at many small steps, and has
-    the next batch to encode.
+    """Decode the most probable legal tags of each Doc and compute the entities' probabilities.
+
+    The recurrences run on the CPU: a GPU is no faster at many small steps, and encodes the next
+    batch meanwhile.
 
     grammar (Grammar): On the CPU.
-    doubtful_from (float | None): Add what the most probable tags leave out although it is an entity
-        with this probability or more; None to add nothing.
-    RETURNS (list[list[Entity]]): Per Doc, by start.
+    doubtful_from (float | None): Also find entities that are not in the most probable tags, but
+        have this probability or more; None to leave them out.
+    RETURNS (list[list[Entity]]): Per Doc, ordered by start.
     """
     found: list[list[Entity]] = [[] for _ in scores.lengths]
     legal = crf.Legal(*(potential > -torch.inf for potential in grammar[:3]))
-    scores = scores._replace(
-        emissions=scores.emissions.cpu(),
-        transitions=scores.transitions.cpu(),
-        start=scores.start.cpu(),
-        end=scores.end.cpu(),
-    )
+    scores = scores.map(torch.Tensor.cpu)
     for batch in make_batches(scores, grammar):
         variables = crf.forward_backward(batch.potentials, batch.packing)
         path = crf.most_probable_tags(variables, batch.packing, legal)
@@ -153,14 +150,13 @@ def find_entities(
 def doubtful_entities(
     posterior: np.ndarray, path: np.ndarray, tag_set: TagSet, threshold: float
 ) -> Iterator[Entity]:
-    """Find runs of tokens that the most probable tags leave out, but which may well be part of an
-    entity.
+    """Find runs of tokens that are "O" in the most probable tags but may well be part of an entity.
 
     posterior (ndarray): Probability of each tag of each token, (n_tokens, n_tags).
     path (ndarray): The most probable tags, (n_tokens,).
-    threshold (float): Least probability of a token that it is not outside.
-    YIELDS (Entity): With the label that is most probable in it, and the probability that its most
-        probable token is not outside.
+    threshold (float): Lowest probability that a token is not "O".
+    YIELDS (Entity): Its label is the most probable one, its probability the highest probability
+        that one of its tokens is not "O".
     """
     inside = 1 - posterior[:, OUTSIDE]
     doubtful = (path == OUTSIDE) & (inside >= threshold)
@@ -172,7 +168,7 @@ def doubtful_entities(
 
 
 def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, TagScores]:
-    """Negative log-likelihood of whole sequences, per annotated token and layer.
+    """Compute the negative log-likelihood of whole sequences, per annotated token and layer.
 
     tags (Tensor): int64, MISSING where not annotated, (n_tokens, n_layers).
     RETURNS (tuple): Loss in nats, and its gradient with respect to the scores.
@@ -183,8 +179,7 @@ def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, 
     allowed_flat |= ~known[..., None]
     norm = max(1, int(known.sum()))
     d_emissions = torch.zeros_like(scores.emissions)
-    potentials = (scores.transitions, scores.start, scores.end)
-    shared = [torch.zeros_like(p, dtype=torch.float64) for p in potentials]
+    shared = [torch.zeros_like(score, dtype=torch.float64) for score in scores[1:4]]
     total = 0.0
     for batch in make_batches(scores, grammar):
         rows = batch.first + batch.packing.rows
@@ -195,13 +190,12 @@ def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, 
         d_emissions[rows] = counts.emissions.transpose(0, 1).to(d_emissions.dtype)
         for gradient, count in zip(shared, counts[1:], strict=True):
             gradient += count
-    gradients = [(g / norm).to(scores.emissions.dtype) for g in shared]
-    transitions, start, end = gradients
+    transitions, start, end = ((g / norm).to(scores.emissions.dtype) for g in shared)
     return total / norm, TagScores(d_emissions / norm, transitions, start, end, scores.lengths)
 
 
 def token_loss(scores: TagScores, tags: Tensor) -> tuple[float, TagScores]:
-    """Cross-entropy per annotated token and layer. Arguments and returns as for `crf_loss`."""
+    """Compute the cross-entropy per annotated token and layer. See `crf_loss`."""
     logits = scores.emissions.detach().float().requires_grad_()
     known = int((tags != MISSING).sum())
     loss = torch.nn.functional.cross_entropy(
@@ -209,11 +203,4 @@ def token_loss(scores: TagScores, tags: Tensor) -> tuple[float, TagScores]:
     ) / max(1, known)
     loss.backward()
     assert logits.grad is not None
-    gradients = TagScores(
-        logits.grad,
-        torch.zeros_like(scores.transitions),
-        torch.zeros_like(scores.start),
-        torch.zeros_like(scores.end),
-        scores.lengths,
-    )
-    return float(loss.detach()), gradients
+    return float(loss.detach()), scores.map(torch.zeros_like)._replace(emissions=logits.grad)

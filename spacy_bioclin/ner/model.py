@@ -14,12 +14,12 @@ from ..torch_bridge.shim import TorchShim
 
 
 class TagScores(NamedTuple):
-    """What a head says about a batch of Docs: unnormalised log scores, on the encoder's device.
+    """Unnormalised log scores of a batch of Docs, on the encoder's device.
 
-    emissions (Tensor): All tokens, Doc after Doc, (n_tokens, n_layers, n_tags).
+    emissions (Tensor): Tokens of all Docs, concatenated, (n_tokens, n_layers, n_tags).
     transitions (Tensor): From row to column, (n_layers, n_tags, n_tags).
     start, end (Tensor): (n_layers, n_tags).
-    lengths (list[int]): Tokens of each Doc.
+    lengths (list[int]): Number of tokens of each Doc.
     """
 
     emissions: Tensor
@@ -28,9 +28,14 @@ class TagScores(NamedTuple):
     end: Tensor
     lengths: list[int]
 
+    def map(self, function: Callable[[Tensor], Tensor]) -> "TagScores":
+        """Apply a function to each tensor, without a graph."""
+        emissions, transitions, start, end = (function(score.detach()) for score in self[:4])
+        return TagScores(emissions, transitions, start, end, self.lengths)
+
 
 class TaggerNetwork(nn.Module):
-    """Dropout, then one linear layer; transitions are parameters (CRF) or zeros."""
+    """Apply dropout and one linear layer; transitions are parameters (CRF) or zeros."""
 
     def __init__(
         self, *, width: int, n_layers: int, n_tags: int, dropout: float, crf: bool
@@ -53,7 +58,11 @@ class TaggerNetwork(nn.Module):
                 self.register_buffer(name, torch.zeros(shape), persistent=False)
 
     def forward(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """X (Tensor): Token vectors, (n_tokens, width). RETURNS (tuple): Fields of `TagScores`."""
+        """Score the tags of tokens.
+
+        X (Tensor): Token vectors, (n_tokens, width).
+        RETURNS (tuple): Emissions, transitions, start and end, see `TagScores`.
+        """
         emissions = self.output(self.dropout(X)).reshape(len(X), *self.shape)
         return emissions, self.transitions, self.start, self.end
 
@@ -61,13 +70,13 @@ class TaggerNetwork(nn.Module):
 def build_linear_tagger(
     tok2vec: Model[list[Doc], list[Floats2d]], dropout: float, learn_rate_scale: float
 ) -> Model[list[Doc], TagScores]:
-    """A linear layer trained with cross-entropy per token, as Devlin et al. (2019) and the papers
-    on biomedical encoders do. Decoding respects the tagging scheme all the same.
+    """Build a linear layer trained with cross-entropy per token, as in Devlin et al. (2019) and the
+    papers on biomedical encoders. Decoding respects the tagging scheme nevertheless.
 
     tok2vec (Model): Gives (n_tokens, width) per Doc.
-    dropout (float): On the token vectors.
-    learn_rate_scale (float): The head's learning rate over the optimizer's: a head starts from
-        random weights and can take longer steps than a pretrained encoder.
+    dropout (float): Rate of dropout on the token vectors.
+    learn_rate_scale (float): Ratio of the head's learning rate to the optimizer's: a head starts
+        from random weights and can take longer steps than a pretrained encoder.
     """
     return _build_tagger("linear_tagger", tok2vec, dropout, learn_rate_scale, crf=False)
 
@@ -75,8 +84,8 @@ def build_linear_tagger(
 def build_crf_tagger(
     tok2vec: Model[list[Doc], list[Floats2d]], dropout: float, learn_rate_scale: float
 ) -> Model[list[Doc], TagScores]:
-    """A linear layer and a linear-chain CRF, trained with the likelihood of whole tag sequences.
-    Arguments as for `build_linear_tagger`.
+    """Build a linear layer and a linear-chain CRF, trained with the likelihood of whole tag
+    sequences. See `build_linear_tagger` for the arguments.
     """
     return _build_tagger("crf_tagger", tok2vec, dropout, learn_rate_scale, crf=True)
 
@@ -89,7 +98,7 @@ def _build_tagger(
     *,
     crf: bool,
 ) -> Model[list[Doc], TagScores]:
-    shim = TorchShim(_build_network, lr_scale=learn_rate_scale)
+    shim = TorchShim(TaggerNetwork, lr_scale=learn_rate_scale)
     head: Model[list[Floats2d], TagScores] = Model(
         "tagger_head",
         _forward,
@@ -102,10 +111,6 @@ def _build_tagger(
     model.set_ref("tok2vec", tok2vec)
     model.set_ref("head", head)
     return model
-
-
-def _build_network(cfg: dict[str, Any]) -> TaggerNetwork:
-    return TaggerNetwork(**cfg)
 
 
 def _init(model: Model, X: Any = None, Y: Any = None) -> None:

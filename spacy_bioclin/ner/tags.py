@@ -1,4 +1,4 @@
-"""Spans to tags and back, and which tag may follow which. Pure functions on token indices."""
+"""Convert spans to tags and tags to spans; the grammar of tags. Pure functions on token indices."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from ..errors import BioclinError
 # Positions of a token in an entity, per scheme: B(egin) I(nside) L(ast) U(nit). "O" comes first.
 SCHEMES = {"BIO": "BI", "BILUO": "BILU"}
 OUTSIDE = 0
-# A tag that is not known: the token is not annotated, or a boundary runs through it.
+# An unknown tag: the token is not annotated, or has a boundary of an entity inside.
 MISSING = -1
 
 TokenSpan = tuple[int, int, str]  # first token, token after the last, label
@@ -29,18 +29,21 @@ class TagSet(NamedTuple):
 
     @property
     def tags(self) -> tuple[str, ...]:
+        """Names of the tags."""
         return ("O", *(f"{p}-{label}" for label in self.labels for p in SCHEMES[self.scheme]))
 
     @property
     def n_tags(self) -> int:
+        """Number of tags."""
         return 1 + len(self.labels) * len(SCHEMES[self.scheme])
 
 
 def make_tag_sets(labels: Iterable[str], *, scheme: str, nested: bool) -> list[TagSet]:
-    """Group labels into layers that cannot overlap within themselves.
+    """Group labels into layers; entities of one layer cannot overlap.
 
-    nested (bool): One layer per label, so that entities of different labels may overlap; else one
-        layer for all.
+    nested (bool): Make one layer per label, so that entities of different labels may overlap,
+        instead of one layer for all labels.
+    RAISES (BioclinError): The scheme is unknown.
     """
     if scheme not in SCHEMES:
         raise BioclinError(f"scheme = {scheme!r} is unknown: use one of {sorted(SCHEMES)}")
@@ -50,9 +53,10 @@ def make_tag_sets(labels: Iterable[str], *, scheme: str, nested: bool) -> list[T
 
 
 def encode_spans(spans: Iterable[TokenSpan], n_tokens: int, tag_set: TagSet) -> NDArray[np.int64]:
-    """Write spans as tags. Of overlapping spans the longest is kept, of equals the first.
+    """Convert spans to tags. Of overlapping spans the longest is kept, or the first of equally long
+    ones; spans with labels of other layers are ignored.
 
-    RETURNS (NDArray): Indices into `tag_set.tags`, (n_tokens,). Labels of other layers are ignored.
+    RETURNS (NDArray): Indices into `tag_set.tags`, (n_tokens,).
     """
     tags = np.full(n_tokens, OUTSIDE, dtype=np.int64)
     positions = SCHEMES[tag_set.scheme]
@@ -70,7 +74,7 @@ def encode_spans(spans: Iterable[TokenSpan], n_tokens: int, tag_set: TagSet) -> 
 
 
 def decode_tags(tags: NDArray[np.int64], tag_set: TagSet) -> list[TokenSpan]:
-    """Read spans from a legal tag sequence.
+    """Convert a legal sequence of tags to spans.
 
     tags (NDArray): Indices into `tag_set.tags`, (n_tokens,).
     """
@@ -90,10 +94,11 @@ def decode_tags(tags: NDArray[np.int64], tag_set: TagSet) -> list[TokenSpan]:
 
 
 class Legal(NamedTuple):
-    """Which tags may stand where; True for allowed.
+    """Which tags are allowed where.
 
-    transitions (NDArray): From row to column, (n_tags, n_tags).
-    start, end (NDArray): First and last tag of a text, (n_tags,).
+    transitions (NDArray): True if the tag of the column may follow that of the row,
+        (n_tags, n_tags).
+    start, end (NDArray): True if the tag may be the first or last of a text, (n_tags,).
     """
 
     transitions: NDArray[np.bool_]
@@ -102,7 +107,7 @@ class Legal(NamedTuple):
 
 
 def legal_transitions(tag_set: TagSet) -> Legal:
-    """Derive the grammar of the scheme: an entity that is open must go on or end as itself."""
+    """Derive the grammar of a scheme: an entity must continue or end with its own label."""
     tags = tag_set.tags
     position = [tag[0] for tag in tags]
     label = [tag[2:] for tag in tags]

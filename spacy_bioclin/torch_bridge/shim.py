@@ -14,7 +14,7 @@ from thinc.api import Optimizer, get_torch_default_device
 from thinc.shims.shim import Shim
 from torch import nn
 
-from .step import AdamWStep, UniformRule, UpdateRule
+from .step import AdamWStep, UpdateRule, group_weights
 from .weights_io import MAGIC, pack_weights, unpack_weights
 
 # `nlp.pipe(texts, n_process=2)` forks. A forked process has torch's settings but not its threads,
@@ -30,11 +30,12 @@ class TorchShim(Shim):
 
     Subclasses may override `run`, `make_rule`, `scales_gradients` and `get_weights`.
 
-    build (Callable[[dict], nn.Module]): Makes the module from `cfg`, weights uninitialised or not.
+    build (Callable[..., nn.Module]): Makes a module from the keys of `cfg`; its weights need not be
+        initialised.
     lr_scale (float): Factor on the optimizer's learning rate.
     """
 
-    def __init__(self, build: Callable[[dict[str, Any]], nn.Module], *, lr_scale: float) -> None:
+    def __init__(self, build: Callable[..., nn.Module], *, lr_scale: float) -> None:
         super().__init__(model=None)
         self.lr_scale = lr_scale
         self._build = build
@@ -84,7 +85,7 @@ class TorchShim(Shim):
 
     def make_rule(self) -> UpdateRule:
         """Decide which weights of the module learn."""
-        return UniformRule(self.module)
+        return UpdateRule(group_weights(self.module))
 
     def run(self, inputs: tuple[Any, ...]) -> Any:
         """Run the module in training."""
@@ -98,7 +99,7 @@ class TorchShim(Shim):
     def set_module(self, module: nn.Module, cfg: dict[str, Any]) -> None:
         """Use this module from now on.
 
-        cfg (dict): What `build` needs to make a module of this shape.
+        cfg (dict): Arguments with which `build` makes a module of this shape.
         """
         self.cfg = cfg
         self._model = module.to(get_torch_default_device()).eval()
@@ -183,7 +184,7 @@ class TorchShim(Shim):
         """
         if data != MAGIC:
             cfg, weights = unpack_weights(data)
-            module = self._build(cfg)
+            module = self._build(**cfg)
             module.load_state_dict(weights, assign=True)
             self.set_module(module, cfg)
             self._is_view = True

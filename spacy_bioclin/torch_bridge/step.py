@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from thinc.api import Optimizer
@@ -26,37 +26,29 @@ class WeightGroup:
     decays: bool
 
 
-class UpdateRule(Protocol):
-    """Decides which weights of a module learn, and how fast."""
+class UpdateRule:
+    """Let all weights learn at the same rate; subclasses decide otherwise.
 
-    @property
-    def groups(self) -> Sequence[WeightGroup]:
-        """The weights that learn, sooner or later."""
+    groups (Sequence[WeightGroup]): The weights that learn, sooner or later.
+    """
+
+    def __init__(self, groups: Sequence[WeightGroup]) -> None:
+        self.groups = groups
 
     def prepare_step(
         self, adamw: torch.optim.AdamW, optimizer: Optimizer, learn_rate: float
     ) -> None:
         """Set the rates of the next step; `adamw.param_groups` has the order of `groups`."""
-
-
-class UniformRule:
-    """Let all weights learn at the same rate.
-
-    module (nn.Module): Biases and other vectors in it have no weight decay.
-    """
-
-    def __init__(self, module: nn.Module) -> None:
-        weights: dict[bool, list[nn.Parameter]] = {True: [], False: []}
-        for weight in module.parameters():
-            weights[weight.ndim > MAX_DIMS_WITHOUT_DECAY].append(weight)
-        self.groups = [WeightGroup(group, decays) for decays, group in weights.items() if group]
-
-    def prepare_step(
-        self, adamw: torch.optim.AdamW, optimizer: Optimizer, learn_rate: float
-    ) -> None:
-        """Set the learning rate."""
         for group in adamw.param_groups:
             group["lr"] = learn_rate
+
+
+def group_weights(module: nn.Module) -> list[WeightGroup]:
+    """Group all weights of a module: biases and other vectors have no weight decay."""
+    groups = {True: WeightGroup([], decays=True), False: WeightGroup([], decays=False)}
+    for weight in module.parameters():
+        groups[weight.ndim > MAX_DIMS_WITHOUT_DECAY].weights.append(weight)
+    return [group for group in groups.values() if group.weights]
 
 
 class AdamWStep:

@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_bioclin.encoders.pieces import (
-    BLANKS,
+    SPACES,
     align_tokens,
     split_into_pieces,
     token_boundaries,
@@ -186,4 +186,4 @@ def test_folder_without_config(tmp_path):
 
 
 def test_blanks_are_those_of_python():
-    assert BLANKS.tolist() == [i for i in range(sys.maxunicode + 1) if chr(i).isspace()]
+    assert SPACES.tolist() == [i for i in range(sys.maxunicode + 1) if chr(i).isspace()]

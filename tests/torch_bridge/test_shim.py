@@ -10,7 +10,7 @@ from spacy_bioclin.torch_bridge.weights_io import MAGIC
 
 def make_shim(lr_scale=1.0):
     torch.manual_seed(0)
-    shim = TorchShim(lambda cfg: torch.nn.Linear(**cfg), lr_scale=lr_scale)
+    shim = TorchShim(torch.nn.Linear, lr_scale=lr_scale)
     cfg = {"in_features": 3, "out_features": 2}
     shim.set_module(torch.nn.Linear(**cfg), cfg)
     return shim
@@ -91,9 +91,9 @@ def test_bytes_round_trip_and_bad_bytes():
     with pytest.raises(ValueError, match="Not the weights"):
         again.from_bytes(b"PK\x03\x04 something else")
     with pytest.raises(RuntimeError, match="size mismatch"):
-        wrong = TorchShim(lambda cfg: torch.nn.Linear(5, 2), lr_scale=1.0)
+        wrong = TorchShim(lambda **cfg: torch.nn.Linear(5, 2), lr_scale=1.0)
         wrong.from_bytes(shim.to_bytes())
-    empty = TorchShim(lambda cfg: torch.nn.Linear(5, 2), lr_scale=1.0)
+    empty = TorchShim(lambda **cfg: torch.nn.Linear(5, 2), lr_scale=1.0)
     assert empty.to_bytes() == MAGIC
 
 

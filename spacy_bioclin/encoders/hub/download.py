@@ -1,7 +1,8 @@
-"""Bring a pretrained encoder into a folder: from the Hugging Face hub, or from an archive. With
-`spacy project assets` the only code of this package that uses a network."""
+"""Download a pretrained encoder from the Hugging Face hub or from an archive.
 
-import hashlib
+Besides `spacy project assets`, this is the only code of the package that uses a network.
+"""
+
 import json
 import re
 import shutil
@@ -15,20 +16,20 @@ from urllib.request import Request, urlopen
 
 from ...catalog.encoders import Encoder
 from ...errors import BioclinError
+from ...files import CHUNK_BYTES, hash_file, write_atomic
 
-# Beside the files: what they are, where they come from, and their hashes.
+# File that is written next to the weights: their source and the hash of each file.
 MANIFEST = "fetched.json"
 NEEDED = re.compile(
     r"(config|tokenizer.*|special_tokens_map|added_tokens|vocab)\.json|(vocab|merges)\.txt"
     r"|.*\.(model|spm)|README\.md|LICEN[CS]E.*",
     re.IGNORECASE,
 )
-# In the order of preference: only one of them is taken.
+# Formats of weights, in order of preference; only one is downloaded.
 WEIGHTS = tuple(
     re.compile(rf"{stem}(-\d+-of-\d+)?\.{ending}(\.index\.json)?")
     for stem, ending in (("model", "safetensors"), ("pytorch_model", "bin"))
 )
-CHUNK = 1 << 20
 TIMEOUT = 30  # seconds without an answer
 DAMAGED_ARCHIVE = (tarfile.TarError, EOFError, zlib.error)
 
@@ -45,17 +46,21 @@ def fetch_encoder(
     endpoint: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Download what is needed of an encoder, and write the hash of every file into fetched.json.
-    Where that was done before, the files are compared with it; only damaged ones are fetched.
+    """Download the files of an encoder that are needed, and write their hashes to fetched.json.
+
+    In a folder that was downloaded before, files are compared with their hashes, and only damaged
+    ones are downloaded again.
 
     name (str): Name in the catalogue.
-    out (Path): Folder; new, empty, or one where this was begun before.
+    out (Path): Folder: new, empty, or with an earlier download.
     revision (str | None): Commit, branch or tag of the hub; None for the catalogue's.
-    accept_licence (bool): Whether the user accepts a licence against commercial use.
-    endpoint (str | None): Address of the hub; None for the usual one ($HF_ENDPOINT).
-    progress (Progress | None): Takes the share of an archive that is there, and megabytes.
-    RETURNS (dict): What fetched.json holds.
-    RAISES (BioclinError): No source, licence not accepted, hub unreachable, damaged files, …
+    accept_licence (bool): Whether the user accepts a licence that forbids commercial use.
+    endpoint (str | None): Address of the hub; None for the default ($HF_ENDPOINT).
+    progress (Progress | None): Called with the share of an archive that is downloaded, from 0 to 1,
+        and the number of megabytes.
+    RETURNS (dict): The content of fetched.json.
+    RAISES (BioclinError): There is no source, the licence is not accepted, the hub cannot be
+        reached, or files are damaged.
     """
     _check_source(name, encoder, accept_licence)
     before = read_manifest(out)
@@ -94,12 +99,12 @@ def _check_source(name: str, encoder: Encoder, accept_licence: bool) -> None:
         raise BioclinError(f"{name} cannot be fetched: {encoder.notes or encoder.unfit}")
     if encoder.non_commercial and not accept_licence:
         raise BioclinError(
-            f"{name}: {encoder.licence_warning}. If that is right for you, give --accept-license"
+            f"{name}: {encoder.licence_warning}. If that suits you, give --accept-license"
         )
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """RETURNS (dict): What fetched.json holds, {} if there is none."""
+    """Read fetched.json; {} if there is none."""
     path = folder / MANIFEST
     if not path.is_file():
         return {}
@@ -107,14 +112,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise BioclinError(
-            f"{path} is no JSON ({error}): delete the folder and begin anew"
+            f"{path} is not JSON ({error}): delete the folder and start again"
         ) from None
     return content
 
 
 def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    text = json.dumps(manifest, indent=2, ensure_ascii=False)
-    (folder / MANIFEST).write_text(f"{text}\n", "utf-8")
+    write_atomic(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
 
 def _check_same(before: dict[str, Any], name: str, revision: str | None, out: Path) -> None:
@@ -127,7 +131,7 @@ def _check_same(before: dict[str, Any], name: str, revision: str | None, out: Pa
 
 
 def find_damaged(folder: Path) -> list[str]:
-    """RETURNS (list[str]): Files that are not as fetched.json says, missing ones too."""
+    """List the files that are missing or have another hash than in fetched.json."""
     return [
         file
         for file, known in read_manifest(folder).get("files", {}).items()
@@ -135,20 +139,11 @@ def find_damaged(folder: Path) -> list[str]:
     ]
 
 
-def hash_file(path: Path) -> str:
-    """RETURNS (str): SHA-256 of the content, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
 def needed_files(names: Collection[str], where: str) -> list[str]:
     """Choose configuration, tokenizer, licence, and one format of the weights.
 
-    names (Collection[str]): Files of a folder; those of its subfolders are left out.
-    RAISES (BioclinError): There are no weights that torch reads.
+    names (Collection[str]): Files of a folder; those in subfolders are ignored.
+    RAISES (BioclinError): There are no weights that torch can read.
     """
     here = sorted(name for name in names if "/" not in name)
     weights = ([name for name in here if form.fullmatch(name)] for form in WEIGHTS)
@@ -161,11 +156,13 @@ def needed_files(names: Collection[str], where: str) -> list[str]:
 
 
 def _add_missing(encoder: Encoder, out: Path, hashes: dict[str, str]) -> list[str]:
-    """Write what the source lacks and the catalogue knows: that letters are kept (of repositories
-    with a vocabulary only, transformers lower-cases), and the licence, where `bioclin package`
-    looks for it.
+    """Write what the source lacks and the catalogue knows.
 
-    RETURNS (list[str]): The files that were written."""
+    This is that the tokenizer keeps case (transformers lower-cases if there is only a vocabulary),
+    and the licence, which `bioclin package` reads.
+
+    RETURNS (list[str]): The files that were written.
+    """
     missing = {}
     if encoder.tokenizer == "wordpiece" and encoder.cased:
         missing["tokenizer_config.json"] = '{"do_lower_case": false}\n'
@@ -182,7 +179,7 @@ def _add_missing(encoder: Encoder, out: Path, hashes: dict[str, str]) -> list[st
 def _from_hub(
     name: str, encoder: Encoder, out: Path, revision: str, endpoint: str | None
 ) -> tuple[str, dict[str, str]]:
-    """RETURNS (tuple): Commit, and file -> SHA-256."""
+    """Download from the hub. RETURNS (tuple): Commit, and file → SHA-256."""
     from huggingface_hub import HfApi, hf_hub_download
     from requests import RequestException
 
@@ -199,11 +196,11 @@ def _from_hub(
         if isinstance(error, BioclinError):
             raise
         raise BioclinError(_explain(name, hub, revision, error)) from error
-    shutil.rmtree(out / ".cache", ignore_errors=True)  # what hf_hub_download needs to go on
+    shutil.rmtree(out / ".cache", ignore_errors=True)  # what hf_hub_download needs to resume
     hashes = {file: hash_file(out / file) for file in files}
     for file, found in hashes.items():
-        said = known[file].lfs
-        if said and said["sha256"] != found:
+        expected = known[file].lfs
+        if expected and expected["sha256"] != found:
             (out / file).unlink()
             raise BioclinError(f"{out / file} is damaged (its hash is not the hub's): run it again")
     return str(info.sha), hashes
@@ -219,7 +216,7 @@ def _explain(name: str, hub: str, revision: str, error: Exception) -> str:
 
     if isinstance(error, GatedRepoError):
         return (
-            f"{hub} wants a login: accept its conditions at https://huggingface.co/{hub}, "
+            f"{hub} requires a login: accept its conditions at https://huggingface.co/{hub}, "
             "then `huggingface-cli login`, and run it again"
         )
     if isinstance(error, RevisionNotFoundError):
@@ -227,16 +224,16 @@ def _explain(name: str, hub: str, revision: str, error: Exception) -> str:
     if isinstance(error, RepositoryNotFoundError):
         return f"the hub has no {hub} (any more), or it is private: {name} may have a new name"
     if isinstance(error, OfflineModeIsEnabled):
-        return "HF_HUB_OFFLINE is set: unset it where there is a network"
+        return "HF_HUB_OFFLINE is set: unset it on a machine with a network"
     reason = (str(error).splitlines() or [type(error).__name__])[0]
     return (
         f"the hub cannot be reached ({reason}). Check the network, or set HF_ENDPOINT to a mirror; "
-        f"or run `bioclin fetch {name} -o FOLDER` on a machine that has one and copy FOLDER here"
+        f"or run `bioclin fetch {name} -o FOLDER` on a machine with a network and copy FOLDER here"
     )
 
 
 def _from_archive(url: str, out: Path, progress: Progress) -> dict[str, str]:
-    """RETURNS (dict[str, str]): File -> SHA-256."""
+    """Download an archive and unpack it. RETURNS (dict): File → SHA-256."""
     archive = out / "archive.part"
     _download(url, archive, progress)
     try:
@@ -249,7 +246,7 @@ def _from_archive(url: str, out: Path, progress: Progress) -> dict[str, str]:
 
 
 def _download(url: str, path: Path, progress: Progress) -> None:
-    """Go on where an earlier try ended, if the server can."""
+    """Download a file, and resume an earlier attempt if the server supports that."""
     start = path.stat().st_size if path.is_file() else 0
     request = Request(url, headers={"Range": f"bytes={start}-"} if start else {})
     try:
@@ -257,7 +254,7 @@ def _download(url: str, path: Path, progress: Progress) -> None:
             start = start if answer.status == 206 else 0
             total = start + int(answer.headers.get("Content-Length") or 0)
             with path.open("ab" if start else "wb") as file:
-                while chunk := answer.read(CHUNK):
+                while chunk := answer.read(CHUNK_BYTES):
                     file.write(chunk)
                     progress(file.tell() / max(total, file.tell()), file.tell() // 10**6)
     except HTTPError as error:
@@ -266,17 +263,17 @@ def _download(url: str, path: Path, progress: Progress) -> None:
         raise BioclinError(f"{url}: the server answers {error.code} {error.reason}") from error
     except (URLError, OSError) as error:
         raise BioclinError(
-            f"{url} cannot be reached or broke off ({error}): run it again to go on, or download "
-            f"and unpack it where there is a network, and give that folder as the encoder"
+            f"{url} cannot be reached or broke off ({error}): run it again to resume, or download "
+            f"and unpack it on a machine with a network, and give that folder as the encoder"
         ) from error
     if path.stat().st_size < total:
         raise BioclinError(
-            f"{url} broke off at {path.stat().st_size:,} bytes: run it again to go on"
+            f"{url} broke off at {path.stat().st_size:,} bytes: run it again to resume"
         )
 
 
 def _unpack(archive: Path, out: Path, url: str) -> list[str]:
-    """Take the needed files of the folder that holds config.json, whatever it is called."""
+    """Unpack the needed files from the folder that has config.json."""
     with tarfile.open(archive, "r:gz") as tar:
         members = {PurePosixPath(member.name): member for member in tar if member.isfile()}
         for path in members:
@@ -286,7 +283,7 @@ def _unpack(archive: Path, out: Path, url: str) -> list[str]:
                 )
         homes = [path.parent for path in members if path.name == "config.json"]
         if not homes:
-            raise BioclinError(f"{url} holds no config.json: not of the transformers library")
+            raise BioclinError(f"{url} holds no config.json: not from the transformers library")
         home = min(homes, key=lambda path: len(path.parts))
         names = {path.name: path for path in members if path.parent == home}
         files = needed_files(names, url)

@@ -1,5 +1,5 @@
-"""Look into the folder of a pretrained encoder: what differs from the catalogue, and whether
-`spacy-bioclin.Encoder.v1` can read it. Weights are described, not loaded."""
+"""Inspect the folder of a pretrained encoder: what differs from the catalogue, and whether
+`spacy-bioclin.Encoder.v1` can read it. Weights are not loaded."""
 
 import json
 import unicodedata
@@ -21,8 +21,12 @@ Shape = tuple[int, ...]
 
 
 class Finding(NamedTuple):
-    """subject (str): What it is about. level (str): "ok", "note", "differs" (from the catalogue) or
-    "unfit" (Encoder.v1 cannot use it). text (str): What was found."""
+    """One result of an inspection.
+
+    subject (str): What was inspected.
+    level (str): "ok", "note", "differs" (from the catalogue) or "unfit" (Encoder.v1 cannot use it).
+    text (str): What was found.
+    """
 
     subject: str
     level: str
@@ -30,21 +34,25 @@ class Finding(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """name (str | None): In the catalogue, None if it was not recognised."""
+    """All results of an inspection.
+
+    name (str | None): Name in the catalogue; None if the encoder was not recognised.
+    """
 
     name: str | None
     findings: list[Finding]
 
     @property
     def usable(self) -> bool:
+        """Whether Encoder.v1 can use the encoder."""
         return all(finding.level != "unfit" for finding in self.findings)
 
 
 def inspect_encoder(folder: Path, name: str | None = None) -> Inspection:
-    """Look into a folder of the transformers library.
+    """Inspect a folder of the transformers library.
 
-    folder (Path): Holds config.json, tokenizer files and weights.
-    name (str | None): Name in the catalogue; None to recognise it by what the folder says.
+    folder (Path): Has config.json, tokenizer files and weights.
+    name (str | None): Name in the catalogue; None to find it from the files of the folder.
     RAISES (BioclinError): There is no such folder.
     """
     if not folder.is_dir():
@@ -56,9 +64,9 @@ def inspect_encoder(folder: Path, name: str | None = None) -> Inspection:
 
 
 def _recognize(folder: Path, encoders: Mapping[str, Encoder]) -> str | None:
-    """By what `bioclin fetch` wrote, what transformers wrote, or the name of the folder."""
-    said = [_read_json(folder / file).get(key) for file, key in RECOGNIZED_BY]
-    names = (match_encoder(str(name), encoders) for name in [*said, folder.resolve().name])
+    """Find the name that `bioclin fetch` or transformers wrote, or that the folder has."""
+    stored = [_read_json(folder / file).get(key) for file, key in RECOGNIZED_BY]
+    names = (match_encoder(str(name), encoders) for name in [*stored, folder.resolve().name])
     return next((name for name in names if name), None)
 
 
@@ -77,7 +85,7 @@ def _inspect(folder: Path, entry: Encoder | None) -> Iterator[Finding]:
     if entry and entry.licence_warning:
         yield Finding("licence", "note", entry.licence_warning)
     if not (folder / "config.json").is_file():
-        yield Finding("architecture", "unfit", "no config.json: not of the transformers library")
+        yield Finding("architecture", "unfit", "no config.json: not from the transformers library")
         return
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
@@ -117,7 +125,7 @@ def _compare(subject: str, found: Any, entry: Encoder | None, field: str, unit: 
 def _inspect_architecture(config: Any, entry: Encoder | None) -> Iterator[Finding]:
     kind = config.model_type
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or config.is_encoder_decoder:
-        why = f"{kind}: not an encoder that predicts masked pieces (BERT and its kin)"
+        why = f"{kind}: not an encoder that predicts masked pieces, like BERT"
         yield Finding("architecture", "unfit", why)
         return
     yield _compare("architecture", kind, entry, "architecture", "")
@@ -126,16 +134,16 @@ def _inspect_architecture(config: Any, entry: Encoder | None) -> Iterator[Findin
 
 
 def _open_tokenizer(folder: Path) -> tuple[PreTrainedTokenizerFast | None, str]:
-    """RETURNS (tuple): The fast tokenizer, or None and why there is none."""
+    """Open the fast tokenizer, or return None and the reason why there is none."""
     try:
         tokenizer = AutoTokenizer.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # anything: of files that somebody else wrote
+    except Exception as error:  # files of other people can raise any error
         return None, f"cannot be opened: {_first_line(error)}"
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         return None, (
-            f"{type(tokenizer).__name__} has no fast version: convert it, or take another encoder"
+            f"{type(tokenizer).__name__} has no fast version: convert it, or use another encoder"
         )
     return tokenizer, ""
 
@@ -158,7 +166,7 @@ def _inspect_tokenizer(
 
 
 def tokenizer_kind(tokenizer: PreTrainedTokenizerFast) -> str:
-    """RETURNS (str): One of the catalogue's TOKENIZERS, or what tokenizers calls its model."""
+    """Find the kind of a tokenizer: one of the catalogue's, or the name of its model."""
     spec = json.loads(tokenizer.backend_tokenizer.to_str())
     model = spec["model"]["type"]
     if model == "BPE" and '"ByteLevel"' in json.dumps([spec["pre_tokenizer"], spec["decoder"]]):
@@ -173,17 +181,17 @@ def _inspect_vocabulary(n_pieces: int, n_vectors: int, entry: Encoder | None) ->
     known = entry.vocabulary if entry else {}
     if not known:
         return Finding("vocabulary", "ok", text)
-    said = "; ".join(f"{size:,}: {who}" for size, who in known.items())
+    sources = "; ".join(f"{size:,}: {who}" for size, who in known.items())
     if not known.keys() & {n_pieces, n_vectors}:
         doubt = ", which no source confirms" if entry and "vocabulary" in entry.unconfirmed else ""
-        return Finding("vocabulary", "differs", f"{text}; the catalogue has {said}{doubt}")
+        return Finding("vocabulary", "differs", f"{text}; the catalogue has {sources}{doubt}")
     return Finding(
-        "vocabulary", "ok", f"{text}; sources differ ({said})" if len(known) > 1 else text
+        "vocabulary", "ok", f"{text}; sources differ ({sources})" if len(known) > 1 else text
     )
 
 
 def lost_letters(tokenizer: PreTrainedTokenizerFast) -> list[str]:
-    """RETURNS (list[str]): "case" and "accents", where the normaliser takes them away."""
+    """List which of "case" and "accents" the normaliser removes."""
     normalizer = tokenizer.backend_tokenizer.normalizer
 
     def normalize(text: str) -> str:
@@ -225,19 +233,19 @@ def _inspect_weights(folder: Path, transformer: Any) -> Finding:
     text = f"{n_weights:,} in {file}"
     if not file.endswith(".bin"):
         return Finding("weights", "ok", text)
-    return Finding("weights", "note", f"{text}, a pickle: transformers opens it with torch 2.6 on")
+    return Finding("weights", "note", f"{text}, a pickle, which needs torch 2.6 or later")
 
 
 def _modern_name(name: str) -> str:
-    """Weights converted from TensorFlow call those of a layer norm gamma and beta."""
+    """Rename the weights of layer norms in files that were converted from TensorFlow."""
     stem, dot, last = name.rpartition(".")
     return stem + dot + {"gamma": "weight", "beta": "bias"}.get(last, last)
 
 
 def read_shapes(folder: Path) -> tuple[str, dict[str, Shape]]:
-    """Read the names and shapes of the weights, whose content stays on the disk.
+    """Read the names and shapes of the weights, without their content.
 
-    RETURNS (tuple): The file, the first one of several, and name -> shape.
+    RETURNS (tuple): The first file of the weights, and name → shape.
     RAISES (BioclinError): There are no weights, or they cannot be read.
     """
     for file in ("model.safetensors", "pytorch_model.bin"):
@@ -252,7 +260,7 @@ def read_shapes(folder: Path) -> tuple[str, dict[str, Shape]]:
         for name in files:
             try:
                 shapes |= _file_shapes(folder / name)
-            except Exception as error:  # anything: of files that somebody else wrote
+            except Exception as error:  # files of other people can raise any error
                 raise BioclinError(f"{name} cannot be read: {_first_line(error)}") from error
         return files[0], shapes
     raise BioclinError("no model.safetensors and no pytorch_model.bin")

@@ -1,4 +1,4 @@
-"""A strategy at work on a module: which weights learn, their groups, and the rates of each step."""
+"""Apply a strategy to an encoder: which weights learn, in which groups, at which rates."""
 
 import math
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import torch
 from thinc.api import Optimizer
 from torch import nn
 
-from ...torch_bridge.step import MAX_DIMS_WITHOUT_DECAY, WeightGroup
+from ...torch_bridge.step import MAX_DIMS_WITHOUT_DECAY, UpdateRule, WeightGroup
 from .levels import find_levels
 from .linear import QUERY_AND_VALUE, LoraLinear, add_factors, add_mixout, linear_layers
 from .settings import Strategy, check_layers, rate_factor, select
@@ -29,14 +29,17 @@ class LevelGroup(WeightGroup):
     anchors: list[torch.Tensor]
 
 
-class Tuning:
-    """What a strategy makes of a module's weights. Frozen ones no longer want gradients, so that
-    the backward pass ends above them.
+class Tuning(UpdateRule):
+    """The `UpdateRule` of an encoder.
 
-    transformer (nn.Module): An encoder of the `transformers` library, or a head.
-    state (dict | None): Of the run that this one resumes, from `get_state`.
-    RAISES (BioclinError): If the strategy does not fit the encoder.
+    Frozen weights get no gradients, so that the backward pass ends above them.
+
+    transformer (nn.Module): An encoder of the `transformers` library.
+    state (dict | None): From `get_state`, of the run that this one resumes.
+    RAISES (BioclinError): The strategy does not fit the encoder.
     """
+
+    groups: list[LevelGroup]
 
     def __init__(
         self, transformer: nn.Module, strategy: Strategy, state: dict[str, Any] | None = None
@@ -59,7 +62,7 @@ class Tuning:
             for name, layer in linear_layers(transformer).items():
                 if f"{name}.weight" in self._anchors:
                     add_mixout(layer, anchor=self._anchors[f"{name}.weight"], p=strategy.mixout)
-        self.groups = list(self._make_groups())
+        super().__init__(list(self._make_groups()))
         self.thaw()
 
     def _is_frozen(self, level: int) -> bool:
@@ -69,12 +72,12 @@ class Tuning:
         return level <= frozen if frozen else level == 0 and self.strategy.freeze_embeddings
 
     def _add_factors(self, known: dict[str, Any] | None) -> None:
-        """Give LoRA's factors to the layers that learn: new ones, or those of the run before."""
+        """Add LoRA's factors to the layers that learn: new ones, or those of the earlier run."""
         layers = linear_layers(self._transformer)
         for name in lora_targets(self.strategy, layers):
             if self._is_frozen(self._levels.of[f"{name}.weight"]):
                 continue
-            # A resumed run has drawn them: its random numbers go on where they were.
+            # The earlier run drew them already, so this one must not use up random numbers.
             with torch.random.fork_rng(devices=[], enabled=known is not None):
                 add_factors(
                     layers[name], rank=self.strategy.lora_rank, alpha=self.strategy.lora_alpha
@@ -85,7 +88,7 @@ class Tuning:
         self._levels = find_levels(self._transformer)
 
     def _take_anchors(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """YIELDS (tuple): Name and copy of each weight that learns and is to stay near it."""
+        """Copy the pretrained weights to which mixout or decay pull, and yield them by name."""
         if not (self.strategy.mixout or self.strategy.pretrained_decay):
             return
         for name, weight in self._transformer.named_parameters():
@@ -118,7 +121,7 @@ class Tuning:
             )
 
     def thaw(self) -> bool:
-        """Let those weights learn whose time has come. RETURNS (bool): Whether any learns now."""
+        """Unfreeze the weights whose time has come. RETURNS (bool): Whether any weight learns."""
         every = self.strategy.unfreeze_steps
         lowest = 0
         if every:
@@ -132,26 +135,26 @@ class Tuning:
     def prepare_step(
         self, adamw: torch.optim.AdamW, optimizer: Optimizer, learn_rate: float
     ) -> None:
-        """Tell AdamW the rates of its next step, and pull weights toward the pretrained ones.
+        """Set the rates of AdamW's next step, and pull weights toward the pretrained ones.
 
-        Without bias correction the step of BERT's code of 2018 is lr·m / (√v + ε), where AdamW's is
-        lr/(1-β₁ᵗ)·m / (√v/√(1-β₂ᵗ) + ε): so the corrections go into lr and ε, and out of the decay.
+        Without bias correction, as in BERT's code of 2018, a step is lr·m / (√v + ε). AdamW's is
+        lr/(1-β₁ᵗ)·m / (√v/√(1-β₂ᵗ) + ε): lr and ε are set so that the corrections cancel.
         """
-        for ours, group in zip(self.groups, adamw.param_groups, strict=True):
-            rate = learn_rate * ours.rate
-            _pull(ours, rate * self.strategy.pretrained_decay)
+        for own, group in zip(self.groups, adamw.param_groups, strict=True):
+            rate = learn_rate * own.rate
+            _pull(own, rate * self.strategy.pretrained_decay)
             group["lr"] = rate
             if not self.strategy.bias_correction:
                 beta1, beta2 = group["betas"]
-                t = 1 + _steps(adamw, ours.weights)
+                t = 1 + _steps(adamw, own.weights)
                 first, second = 1 - beta1**t, math.sqrt(1 - beta2**t)
                 group["lr"] = rate * first / second
                 group["eps"] = float(optimizer.eps) / second
-                group["weight_decay"] = float(optimizer.L2) * ours.decays * second / first
+                group["weight_decay"] = float(optimizer.L2) * own.decays * second / first
 
     def get_state(self) -> dict[str, Any]:
-        """RETURNS (dict): What the weights, as they are stored, do not tell: updates done,
-        pretrained weights, and LoRA's factors beside the weights that they will be added to."""
+        """Collect what the stored weights do not contain: the number of updates, the pretrained
+        weights, and LoRA's factors."""
         return {
             "steps": self.steps,
             "anchors": self._anchors,
@@ -164,7 +167,10 @@ class Tuning:
 
 
 def check_strategy(strategy: Strategy, transformer: nn.Module) -> None:
-    """RAISES (BioclinError): If the strategy names layers or weights that the encoder lacks."""
+    """Check a strategy against an encoder.
+
+    RAISES (BioclinError): The strategy names layers or weights that the encoder lacks.
+    """
     levels = find_levels(transformer)
     check_layers(strategy, len(levels.layers), prefix=levels.prefix)
     select("no_decay", strategy.no_decay or [], levels.of, kind="weight")
@@ -173,7 +179,7 @@ def check_strategy(strategy: Strategy, transformer: nn.Module) -> None:
 
 
 def lora_targets(strategy: Strategy, names: dict[str, nn.Linear]) -> list[str]:
-    """RETURNS (list[str]): Names of the linear layers that learn, in order."""
+    """Find the names of the linear layers that learn with LoRA, in order."""
     patterns = strategy.lora_targets
     patterns = [QUERY_AND_VALUE] if patterns is None else patterns
     found = select("lora_targets", patterns, names, kind="linear layer")
@@ -181,7 +187,7 @@ def lora_targets(strategy: Strategy, names: dict[str, nn.Linear]) -> list[str]:
 
 
 def _pull(group: LevelGroup, share: float) -> None:
-    """Move the weights that this step changes this share of the way to the pretrained ones."""
+    """Move the weights that have a gradient this share of the distance to the pretrained ones."""
     if not share or not group.anchors:
         return
     pairs = zip(group.weights, group.anchors, strict=True)
@@ -193,7 +199,7 @@ def _pull(group: LevelGroup, share: float) -> None:
 
 
 def _steps(adamw: torch.optim.AdamW, weights: list[nn.Parameter]) -> int:
-    """RETURNS (int): Steps that AdamW has taken with these weights."""
+    """Count the steps that AdamW has taken with these weights."""
     states = [adamw.state[w] for w in weights if w.grad is not None]
     return max((int(state["step"]) for state in states if state), default=0)
 

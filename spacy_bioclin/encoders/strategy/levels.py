@@ -1,4 +1,4 @@
-"""Where in an encoder a weight stands: embeddings, which layer, above the layers."""
+"""Find the level of each weight of an encoder: embeddings, a layer, or above the layers."""
 
 from typing import Any, NamedTuple
 
@@ -8,10 +8,10 @@ from torch import nn
 class Levels(NamedTuple):
     """The weights of an encoder from bottom to top.
 
-    prefix (str): Name of the list of layers: "encoder.layer"; empty where there is none.
-    layers (list[nn.Module]): From the lowest to the top; empty where they cannot be told apart.
-    of (dict[str, int]): Weight → 0 for embeddings, i for the ith layer from 1, n + 1 for what
-        stands above the n layers.
+    prefix (str): Name of the list of layers: "encoder.layer"; empty if there is none.
+    layers (list[nn.Module]): From the lowest to the top; empty if they cannot be told apart.
+    of (dict[str, int]): Name of a weight → 0 for embeddings, i for the ith layer, counted from 1,
+        n + 1 for weights above the n layers.
     """
 
     prefix: str
@@ -20,12 +20,12 @@ class Levels(NamedTuple):
 
 
 def find_levels(transformer: nn.Module) -> Levels:
-    """Sort the weights of an encoder of the `transformers` library, whatever its architecture calls
-    them: the layers are the list of as many blocks as its config says.
+    """Find the level of each weight of an encoder of the `transformers` library.
 
-    DeBERTa's relative positions, their norm and its convolution stand beside the layers but are
-    read by the lowest: they count as embeddings. In an encoder whose layers share their weights
-    (ALBERT) what is no embedding counts as above the layers, of which there are none.
+    Names differ between architectures: the layers are the list of as many blocks as the config
+    says. DeBERTa's relative positions, their norm and its convolution are outside of the layers but
+    read by the lowest, so they count as embeddings. If layers share their weights (ALBERT), there
+    are no layers, and all other weights count as above them.
     """
     prefix, layers = _find_layers(transformer)
     parent = transformer.get_submodule(prefix.rpartition(".")[0]) if prefix else transformer

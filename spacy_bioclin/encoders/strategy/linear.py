@@ -1,8 +1,8 @@
-"""Linear layers that are more than that while they are trained: LoRA and mixout.
+"""Linear layers that do more while they are trained: LoRA and mixout.
 
-LoRA is our own in place of `peft`'s, which would have to be there whenever a pipeline is loaded,
-and which renames the weights: here the difference that was learned is added to the weights when
-they are stored, so that a pipeline trained this way is like any other.
+This LoRA replaces that of `peft`, which would have to be installed wherever a pipeline is loaded
+and which renames the weights. Here what was learned is added to the weights when they are stored,
+so that a pipeline trained this way is like any other.
 """
 
 import copy
@@ -12,17 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-# Queries and values (Hu et al. 2022, section 7.1), whatever an architecture calls them. Where one
-# layer computes queries, keys and values (ModernBERT, DeBERTa), all three are adapted.
+# Queries and values (Hu et al. 2022, section 7.1) by their names in all architectures. If one layer
+# computes queries, keys and values (ModernBERT, DeBERTa), all three are adapted.
 QUERY_AND_VALUE = r"(^|\.)((query|value|q|v)(_proj|_lin)?|in_proj|Wqkv)$"
 
 
 class LoraLinear(nn.Linear):
-    """Low-rank adaptation: the weight W stays as it is, and the layer learns a difference B·A of
-    low rank (Hu et al. 2022).
+    """Low-rank adaptation: the weight W is frozen, and the layer learns a low-rank difference B·A
+    (Hu et al. 2022).
 
-    lora_down (Parameter): A, (rank, n_inputs), at first random.
-    lora_up (Parameter): B, (n_outputs, rank), at first zero: there is no difference yet.
+    lora_down (Parameter): A, initially random, (rank, n_inputs).
+    lora_up (Parameter): B, initially zero, (n_outputs, rank).
     """
 
     lora_down: nn.Parameter
@@ -30,7 +30,7 @@ class LoraLinear(nn.Linear):
     scale: float
 
     def forward(self, input: Tensor) -> Tensor:
-        """RETURNS (Tensor): x·Wᵀ + b + scale·x·Aᵀ·Bᵀ."""
+        """Compute x·Wᵀ + b + scale·x·Aᵀ·Bᵀ."""
         low = nn.functional.linear(input, self.lora_down)
         return super().forward(input) + self.scale * nn.functional.linear(low, self.lora_up)
 
@@ -47,8 +47,8 @@ def add_factors(layer: Any, *, rank: int, alpha: float) -> None:
 
 
 class MixoutLinear(nn.Linear):
-    """Mixout: in training each value of the weight is, with probability p, the pretrained one; what
-    is kept is scaled so that the mean stays (Lee et al. 2020, equation 8).
+    """Mixout: in training each value of the weight is replaced by the pretrained one with
+    probability p; the others are scaled so that the mean stays (Lee et al. 2020, equation 8).
 
     anchor (Tensor): The pretrained weight.
     """
@@ -57,6 +57,7 @@ class MixoutLinear(nn.Linear):
     p: float
 
     def forward(self, input: Tensor) -> Tensor:
+        """Apply the mixed weight in training, the weight itself in annotation."""
         if not self.training:
             return super().forward(input)
         weight = self.anchor + nn.functional.dropout(self.weight - self.anchor, self.p)
@@ -64,13 +65,13 @@ class MixoutLinear(nn.Linear):
 
 
 def add_mixout(layer: Any, *, anchor: Tensor, p: float) -> None:
-    """Mix a linear layer's weight with this one in training."""
+    """Let a linear layer mix its weight with the anchor in training."""
     layer.anchor, layer.p = anchor, p
     layer.__class__ = MixoutLinear
 
 
 def linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
-    """RETURNS (dict): Name → each linear layer."""
+    """Find the linear layers of a module by name."""
     return {name: layer for name, layer in module.named_modules() if isinstance(layer, nn.Linear)}
 
 

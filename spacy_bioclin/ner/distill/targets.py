@@ -10,7 +10,7 @@ The targets of a Doc are in its user_data, so that training needs no teacher:
 Marginals are float16, (n_tokens, n_layers, n_tags).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +55,7 @@ def tag_marginals(
     temperature (float): Divides the scores; above 1 the probabilities are more even.
     RETURNS (list[NDArray]): Per Doc, (n_tokens, n_layers, n_tags).
     """
-    tempered = _map_scores(scores, lambda score: score.cpu() / temperature)
+    tempered = scores.map(lambda score: score.cpu() / temperature)
     found = np.zeros(scores.emissions.shape, dtype=np.float16)
     for batch in make_batches(tempered, grammar):
         fb = crf.forward_backward(batch.potentials, batch.packing)
@@ -179,7 +179,7 @@ def teacher_loss(
     d_emissions = torch.zeros_like(scores.emissions)
     shared = [torch.zeros_like(score, dtype=torch.float64) for score in scores[1:4]]
     total = 0.0
-    for batch in make_batches(_map_scores(scores, lambda score: score / temperature), grammar):
+    for batch in make_batches(scores.map(lambda score: score / temperature), grammar):
         rows = batch.first + batch.packing.rows
         wanted, weight = marginals[rows].transpose(0, 1), weights[rows].transpose(0, 1)
         potentials = [potential.detach().requires_grad_() for potential in batch.potentials]
@@ -194,9 +194,4 @@ def teacher_loss(
             gradient += part
     transitions, start, end = (gradient.to(d_emissions.dtype) for gradient in shared)
     d_scores = TagScores(d_emissions, transitions, start, end, scores.lengths)
-    return total * temperature**2, _map_scores(d_scores, lambda gradient: gradient * temperature)
-
-
-def _map_scores(scores: TagScores, function: Callable[[Tensor], Tensor]) -> TagScores:
-    emissions, transitions, start, end = (function(score.detach()) for score in scores[:4])
-    return TagScores(emissions, transitions, start, end, scores.lengths)
+    return total * temperature**2, d_scores.map(lambda gradient: gradient * temperature)

@@ -92,11 +92,11 @@ def build_piece_tagger(upstream: str) -> Model[list[Doc], list[PieceScores]]:
     return model
 
 
-def _build_head(cfg: dict[str, Any]) -> PieceHead:
-    config = AutoConfig.for_model(**cfg["config"])
+def _build_head(config: dict[str, Any], **_: Any) -> PieceHead:
+    shape = AutoConfig.for_model(**config)
     # On "meta" the encoder, which is removed, takes no memory.
     with no_init_weights(), torch.device("meta"):
-        return PieceHead(MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING[type(config)]._from_config(config))
+        return PieceHead(MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING[type(shape)]._from_config(shape))
 
 
 def _forward(

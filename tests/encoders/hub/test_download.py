@@ -185,7 +185,7 @@ def test_weights_that_are_not_what_the_hub_says(server, on_hub, tmp_path):
 @pytest.mark.parametrize(
     ("status", "code", "message"),
     [
-        (403, "GatedRepo", "wants a login: accept its conditions"),
+        (403, "GatedRepo", "requires a login: accept its conditions"),
         (404, "RepoNotFound", f"the hub has no {HUB}"),
         (500, "", "the hub cannot be reached"),
     ],
@@ -260,7 +260,7 @@ def test_licences_against_commercial_use_must_be_accepted(server, in_archive, tm
 
 
 def test_archive(server, in_archive, tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "CHUNK", 1000)
+    monkeypatch.setattr(download, "CHUNK_BYTES", 1000)
     shares = []
     manifest = fetch_encoder(
         "bio-lm-base-pm",
