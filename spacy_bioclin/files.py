@@ -1,11 +1,15 @@
-"""Write files whole or not at all, decide where an output may go, and hash files."""
+"""Find, open and hash files; decide where an output may go, and write it whole or not at all."""
 
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +17,62 @@ from typing import IO, Any
 from .errors import BioclinError
 
 CHUNK_BYTES = 2**20
+
+
+COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+
+
+def find_files(
+    paths: Iterable[Path], suffixes: Iterable[str], *, compressed: bool = False
+) -> Iterator[tuple[str, Path]]:
+    """Find the files in some files and folders.
+
+    paths (Iterable[Path]): Files with any name, and folders, which are searched at any depth.
+    suffixes (Iterable[str]): Ends of the names of the files in folders.
+    compressed (bool): Find ".txt.xz" too if ".txt" is wanted, see `COMPRESSED`.
+    YIELDS (tuple[str, Path]): Path relative to the folder, or name, and file; in the given order,
+        sorted within a folder.
+    RAISES (BioclinError): A path does not exist, or a folder has no such file.
+    """
+    wanted = tuple(suffixes)
+
+    def is_wanted(path: Path) -> bool:
+        is_packed = compressed and path.suffix in COMPRESSED
+        return (path.stem if is_packed else path.name).endswith(wanted) and path.is_file()
+
+    for path in paths:
+        if not path.is_dir():
+            if not path.exists():
+                raise BioclinError(f"{path}: no such file or folder")
+            yield path.name, path
+            continue
+        files = sorted(filter(is_wanted, path.rglob("*")))
+        if not files:
+            raise BioclinError(f"{path}: no {' or '.join(wanted)} file in this folder")
+        yield from ((file.relative_to(path).as_posix(), file) for file in files)
+
+
+@contextmanager
+def open_binary(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
+    """Open a file for reading bytes, and decompress it if its ending says so.
+
+    path (Path): The file.
+    YIELDS (tuple): The file, and a function that returns the position on disk, in bytes.
+    RAISES (BioclinError): The file cannot be read or is broken, also while the block reads it.
+    """
+    try:
+        with path.open("rb") as raw:
+            if opener := COMPRESSED.get(path.suffix):
+                with opener(raw, "rb") as file:
+                    yield file, raw.tell
+            else:
+                yield raw, raw.tell
+    except (lzma.LZMAError, zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise BioclinError(
+            f"{path}: broken {path.suffix} file ({type(error).__name__}); get or make it again"
+        ) from None
+    except OSError as error:
+        raise BioclinError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
 def hash_file(path: Path) -> str:
@@ -101,6 +161,17 @@ def replace(new: Path, path: Path) -> None:
     new.replace(path)
 
 
+def check_inputs(path: Path, inputs: Iterable[Path]) -> None:
+    """Refuse an output that is an input, by whatever name, or a folder that holds one.
+
+    RAISES (BioclinError): It is, or does.
+    """
+    for source in inputs:
+        linked = path.exists() and source.exists() and path.samefile(source)  # hard links too
+        if linked or path.resolve() in (source.resolve(), *source.resolve().parents):
+            raise BioclinError(f"{path}: is the input {source}, or holds it; give another name")
+
+
 def check_output(
     path: Path,
     *,
@@ -120,10 +191,7 @@ def check_output(
     only (str): For a folder: a regular expression for the names of all files of an output.
     RAISES (BioclinError): The output is an input, is there already, or is something else.
     """
-    for source in inputs:
-        linked = path.exists() and source.exists() and path.samefile(source)  # hard links too
-        if linked or path.resolve() in (source.resolve(), *source.resolve().parents):
-            raise BioclinError(f"{path}: is the input {source}, or holds it; give another name")
+    check_inputs(path, inputs)
     want_folder = bool(marker or only)
     if not os.path.lexists(path) or (want_folder and path.is_dir() and not any(path.iterdir())):
         return

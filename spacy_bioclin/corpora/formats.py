@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from spacy.vocab import Vocab
 
+from .. import files
 from ..errors import BioclinError
 from ..types import AnnotatedText, SpanAnnotation
 from .bioc_format import format_bioc, read_bioc
@@ -75,18 +76,9 @@ def find_files(format: str, paths: Iterable[Path]) -> list[Path]:
     RETURNS (list[Path]): The files, in the order of the paths, sorted within a folder.
     RAISES (BioclinError): A path does not exist, or a folder holds no such file.
     """
-    suffixes = FORMATS[format].suffixes
     found: dict[Path, Path] = {}
-    for path in paths:
-        files = [path]
-        if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if file.suffix in suffixes)
-            if not files:
-                raise BioclinError(f"{path}: no {' or '.join(suffixes)} file ({format}) in here")
-        elif not path.exists():
-            raise BioclinError(f"{path}: no such file or folder")
-        for file in files:
-            found.setdefault(file.with_suffix("") if format == "brat" else file, file)
+    for _, file in files.find_files(paths, FORMATS[format].suffixes):
+        found.setdefault(file.with_suffix("") if format == "brat" else file, file)
     return list(found.values())
 
 

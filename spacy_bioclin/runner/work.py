@@ -7,13 +7,13 @@ what came of it is moved into place.
 
 import errno
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BioclinError
+from ..files import remove, replace, write_atomic
 from .records import Form
 
 Counts = dict[str, Any]  # numbers, or tables of numbers
@@ -95,13 +95,10 @@ class Work:
         always has one."""
         joined = self.folder / "joined"
         remove(joined)
+        remove(self.folder / "joined.old")
         form.join(self.data(n_parts), joined)
         write_atomic(audit, content)
-        if self.out.is_dir():  # a folder cannot be replaced in one step
-            old = self.folder / "replaced"
-            remove(old)
-            self.out.rename(old)
-        joined.replace(self.out)
+        replace(joined, self.out)
         shutil.rmtree(self.folder)
 
     def give_up(self, error: OSError | BioclinError) -> BioclinError:
@@ -121,23 +118,3 @@ class Work:
                 "kept: make room, and go on with --resume"
             )
         return BioclinError(f"{error.filename or self.out}: {error.strerror or error}")
-
-
-def remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write all of a file or nothing, even if the machine stops."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -12,9 +12,10 @@ import time
 import pytest
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.files import check_inputs
 from spacy_bioclin.runner.forms import open_form
 from spacy_bioclin.runner.parts import add_counts, cut, make_output
-from spacy_bioclin.runner.paths import check_inputs, check_output
+from spacy_bioclin.runner.paths import check_output
 from spacy_bioclin.runner.records import Columns, Record, Unreadable, encode_lines
 from spacy_bioclin.runner.work import Done, UselessError, Work
 
@@ -249,14 +250,15 @@ def test_inputs_are_never_the_output(tmp_path):
     (tmp_path / "soft.jsonl").symlink_to(source)
     (tmp_path / "soft").symlink_to(folder)
     for out in ("a.jsonl", "hard.jsonl", "soft.jsonl", "notes/../a.jsonl"):
-        with pytest.raises(BioclinError, match="itself"):
+        with pytest.raises(BioclinError, match="is the input"):
             check_inputs(tmp_path / out, [source])
-    with pytest.raises(BioclinError, match="itself"):
+    with pytest.raises(BioclinError, match="is the input"):
         check_inputs(tmp_path / "soft", [folder])
     for out in ("notes/out", "soft/a/b"):
+        options = {"overwrite": True, "resume": False}
         with pytest.raises(BioclinError, match="outside it"):
-            check_inputs(tmp_path / out, [folder])
-    with pytest.raises(BioclinError, match="lies in it"):
+            check_output(folder, tmp_path / out, tmp_path / "audit", **options)
+    with pytest.raises(BioclinError, match="or holds it"):
         check_inputs(tmp_path, [folder])
     check_inputs(tmp_path / "notes2", [folder, source])
 
@@ -280,7 +282,7 @@ def test_outputs_are_not_replaced_by_mistake(tmp_path):
         check(source, "dangling.jsonl")
     with pytest.raises(BioclinError, match="both folders, or both files"):
         check(folder, "a.jsonl", overwrite=True)
-    with pytest.raises(BioclinError, match="no output of this command"):
+    with pytest.raises(BioclinError, match="not an output of this command"):
         check(folder, "home", overwrite=True)
     audit.write_text("{}")
     check(folder, "home", overwrite=True)

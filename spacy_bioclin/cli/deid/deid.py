@@ -73,12 +73,11 @@ def main(
     from ...runner.deid import DeidJob, make_columns
     from ...runner.forms import open_form
     from ...runner.parts import make_output
-    from ...runner.paths import check_inputs, check_output
+    from ...runner.paths import check_output
     from ...runner.work import Work
 
-    check_inputs(out, [path for path in (source, policy, key_file) if path is not None])
     audit = out.with_name(f"{out.name}.audit.json")
-    check_output(source, out, audit, overwrite=overwrite, resume=resume)
+    check_output(source, out, audit, [policy, key_file], overwrite=overwrite, resume=resume)
     columns = make_columns(text_column, id_column, patient_column, known or (), drop or ())
     form = open_form(source, columns)
     setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), read_key(key_file), gpu_id)

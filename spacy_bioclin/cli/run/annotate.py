@@ -73,20 +73,13 @@ def find_texts(paths: Iterable[Path]) -> dict[str, Path]:
         below the folder that was given.
     RAISES (BioclinError): A path does not exist, a folder has no .txt, or two files give one id.
     """
+    from ...files import find_files
+
     found: dict[str, Path] = {}
     for path in paths:
-        if path == STDIN:
-            named = {"stdin": path}
-        elif path.is_dir():
-            files = sorted(file for file in path.rglob("*.txt") if file.is_file())
-            named = {file.relative_to(path).with_suffix("").as_posix(): file for file in files}
-            if not named:
-                raise BioclinError(f"{path}: no .txt file in this folder")
-        elif path.exists():
-            named = {path.stem: path}
-        else:
-            raise BioclinError(f"{path}: no such file or folder")
-        for doc_id, file in named.items():
+        named = [("stdin", STDIN)] if path == STDIN else find_files([path], [".txt"])
+        for name, file in named:
+            doc_id = Path(name).with_suffix("").as_posix()
             if found.setdefault(doc_id, file) != file:
                 raise BioclinError(
                     f"{file} and {found[doc_id]} would both be document {doc_id!r}: give the "

@@ -17,12 +17,12 @@ import numpy
 
 from ...about import __version__
 from ...errors import BioclinError
-from ...files import open_atomic, write_atomic
+from ...files import open_atomic, open_binary, write_atomic
 from ...parallel import map_parts
 from ...tokenization.rules import RULES
 from .corpus import SPLITS
 from .documents import CleanDocument, clean_document, count
-from .files import find_files, open_binary
+from .files import find_files
 from .overlap import read_test_ngrams
 from .repeats import Repeats
 from .report import Report

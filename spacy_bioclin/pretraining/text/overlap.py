@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy
 
 from ...errors import BioclinError
+from ...files import open_binary
 from ...text import compose
-from .files import find_files, open_binary
+from .files import find_files
 
 NGRAM = 12
 MAX_SHARED = 30  # shared 12-grams from which a document is dropped
