@@ -1,4 +1,4 @@
-"""`bioclin check-package`: does a wheel work where it is installed?"""
+"""`bioclin check-package`: check that a wheel works where it is installed."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,16 +10,16 @@ from ..tables import print_table
 
 
 def main(
-    wheel: Annotated[Path, typer.Argument(help="The wheel")],
+    wheel: Annotated[Path, typer.Argument(help="Wheel to check")],
     against: Annotated[
-        Path | None, typer.Option(help="Folder of a pipeline that has to give the same")
+        Path | None, typer.Option(help="Folder of a pipeline that must give the same results")
     ] = None,
-    env: Annotated[Path | None, typer.Option(help="Keep the environment in this folder")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds for one check")] = 120.0,
+    env: Annotated[Path | None, typer.Option(help="Folder to keep the environment in")] = None,
+    timeout: Annotated[float, typer.Option(help="Time limit of one check, in seconds")] = 120.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace ENV")] = False,
 ) -> None:
-    """Install a wheel in a new environment without network, load it there, and see that it gives
-    the same one by one, in batches, in two processes, and after every way of storing it."""
+    """Install a wheel in a new environment without network, and check that it gives the same
+    results one by one, in batches, in two processes, and after every way of storing it."""
     from rich.console import Console
     from rich.text import Text
 
