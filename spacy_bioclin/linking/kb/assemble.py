@@ -1,4 +1,4 @@
-"""The arrays of a knowledge base from the records of its concepts."""
+"""Make the arrays of a knowledge base from the records of its concepts."""
 
 from collections.abc import Collection
 
@@ -11,19 +11,20 @@ from ..names.columns import Strings, as_array, pack_strings, starts
 from .concepts import MAX_PLACES, SkipReport, is_type
 from .records import Records, Values
 
-# Of the types that were found, so many stand in an error.
+# An error lists this many of the types that were found.
 SHOWN = 20
 
 
 class Assembly:
-    """Puts what is kept into arrays, concepts sorted by id.
+    """Make arrays of the concepts that are kept, sorted by id.
 
-    records (Records): Of all concepts.
-    types (Collection[str]): Keep concepts of these, see `is_type`; empty: all.
-    arrays (dict[str, np.ndarray]): All but those of `index_names`.
+    records (Records): The records of all concepts.
+    types (Collection[str]): Keep concepts of these types, see `is_type`; empty keeps all.
+    report (SkipReport): Counts what is left out.
+    arrays (dict[str, np.ndarray]): All arrays except those of `index_names`.
     names (Strings): The names, those of a concept together, the preferred one first.
-    type_names (list[str]): What the numbers of the types mean.
-    RAISES (BioclinError): Nothing is left.
+    type_names (list[str]): Names of the types, by their numbers in the arrays.
+    RAISES (BioclinError): No concept is left.
     """
 
     def __init__(self, records: Records, types: Collection[str], report: SkipReport) -> None:
@@ -51,7 +52,7 @@ class Assembly:
         self._put_other_ids()
 
     def _kept_owners(self, types: Collection[str]) -> np.ndarray:
-        """RETURNS (np.ndarray): Concepts that are kept, sorted by id."""
+        """List the concepts that are kept, sorted by id."""
         kept = as_array(self.records.is_record, bool).copy()
         if types:
             wanted = np.array([is_type(name, types) for name in self.records.type_number], bool)
@@ -62,8 +63,8 @@ class Assembly:
             kept &= of_type
         named = np.zeros(len(kept), bool)
         named[self.records.names.arrays()[0]] = True
-        asked = f" in {', '.join(sorted(self.records.langs))}" if self.records.langs else ""
-        self._skip(f"concept without a name{asked}", np.flatnonzero(kept & ~named))
+        langs = f" in {', '.join(sorted(self.records.langs))}" if self.records.langs else ""
+        self._skip(f"concept without a name{langs}", np.flatnonzero(kept & ~named))
         owners = np.flatnonzero(kept & named)
         return np.array(sorted(owners.tolist(), key=self._ids.__getitem__), np.int64)
 
@@ -73,7 +74,7 @@ class Assembly:
             self.report.skip(reason, self._ids[owner], len(owners) - i if last else 1)
 
     def _put_names(self) -> Strings:
-        """RETURNS (Strings): The names, those of a concept together, the preferred one first."""
+        """Store the names, those of a concept together, the preferred one first."""
         owner, text = self.records.names.arrays()
         preferred = as_array(self.records.preferred, bool)
         kept, repeated = self._choose(owner, text, first=preferred)
@@ -100,10 +101,10 @@ class Assembly:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Choose the different values of each concept that is kept.
 
-        owner, value (np.ndarray): (n,), in the order they came.
-        first (np.ndarray | None): (n,) bool: of equal values these are chosen.
-        RETURNS (tuple[np.ndarray, np.ndarray]): Positions of the chosen ones, by row of the
-            concept, then as they came; and those of the repeated ones.
+        owner, value (np.ndarray): (n,), in the order of the records.
+        first (np.ndarray | None): (n,) bool: these are preferred among equal values.
+        RETURNS (tuple[np.ndarray, np.ndarray]): Positions of the chosen values, by row of the
+            concept, then in the order of the records; and positions of the repeated values.
         """
         row = self._row[owner]
         order = np.lexsort((value, row) if first is None else (~first, value, row))
@@ -117,8 +118,10 @@ class Assembly:
         return chosen[np.argsort(row[chosen], kind="stable")], np.sort(repeated)
 
     def _put_list(self, name: str, values: Values) -> np.ndarray:
-        """RETURNS (np.ndarray): Positions of the values, each once for a concept, as they follow
-        each other in the lists whose beginnings are put in X_start."""
+        """Store in X_start where the list of each concept begins.
+
+        RETURNS (np.ndarray): Positions of the values, each once for a concept, list after list.
+        """
         owner, value = values.arrays()
         chosen, _ = self._choose(owner, value)
         self._put_starts(name, self._row[owner[chosen]])
@@ -128,7 +131,7 @@ class Assembly:
         self.arrays[f"{name}_start"] = starts(np.bincount(row, minlength=self.n_concepts))
 
     def _put_types(self) -> list[str]:
-        """RETURNS (list[str]): Names of the types that a concept has, sorted."""
+        """Store the types, and return the names of those that occur, sorted."""
         number = self.records.types.arrays()[1][self._put_list("types", self.records.types)]
         names = list(self.records.type_number)
         there = sorted(np.unique(number).tolist(), key=names.__getitem__)
@@ -138,7 +141,7 @@ class Assembly:
         return [names[i] for i in there]
 
     def _put_definitions(self) -> None:
-        """The first one of each concept."""
+        """Store the first definition of each concept."""
         owner, _ = self.records.definitions.arrays()
         chosen, _ = self._choose(owner, np.zeros(len(owner), np.int64))
         texts = self.records.definitions.texts.strings().take(chosen)
@@ -147,7 +150,7 @@ class Assembly:
         self._put_strings("definitions", Strings(texts.data, starts(lengths)))
 
     def _put_parents(self) -> None:
-        """Rows of the parents; none that closes a circle."""
+        """Store the rows of the parents, without those that close a circle."""
         owner, value = self.records.parents.arrays()
         chosen, _ = self._choose(owner, value)
         child, parent = self._row[owner[chosen]], self._row[value[chosen]]
@@ -163,7 +166,7 @@ class Assembly:
         self._put_starts("parents", child[~circle])
 
     def _put_other_ids(self) -> None:
-        """Alternative ids, sorted, with the row of their concept; and the other way round."""
+        """Store alternative ids, sorted, with the row of their concept; and those of each row."""
         owner, value = self.records.other_ids.arrays()
         texts = self.records.other_ids.texts.strings()
         target: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Concepts of any source become a knowledge base: joined by id, filtered, deduplicated, counted."""
+"""Build a knowledge base from concepts of any source: join them by id, filter, deduplicate."""
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -15,10 +15,11 @@ from .storage import check_target, seal
 
 
 class KbBuilder:
-    """Takes records, then makes the knowledge base.
+    """Collect records, then build a knowledge base of them.
 
     report (SkipReport): Counts what is left out.
-    langs (Collection[str]): Keep names of these languages, and names without one; empty: all.
+    langs (Collection[str]): Keep names in these languages, and names without a language; empty
+        keeps all.
     """
 
     def __init__(self, report: SkipReport, *, langs: Collection[str] = ()) -> None:
@@ -34,33 +35,35 @@ class KbBuilder:
     def build(
         self, *, types: Collection[str] = (), meta: Mapping[str, Any] | None = None
     ) -> KnowledgeBase:
-        """Make the knowledge base of what was added; nothing can be added any more.
+        """Build the knowledge base; nothing can be added afterwards.
 
-        The preferred name of a concept is the first that a record called so, in a language that
-        is kept, and else the first alias.
+        The preferred name of a concept is the first preferred name of its records in a language
+        that is kept, or else the first alias.
 
-        types (Collection[str]): Keep concepts of these types, "C04*" for all that begin so; empty:
-            all.
-        meta (Mapping | None): Name, version, sources: what the knowledge base says of itself.
+        types (Collection[str]): Keep concepts of these types, "C04*" for all that begin with C04;
+            empty keeps all.
+        meta (Mapping | None): Name, version and sources, to be stored in it.
         RETURNS (KnowledgeBase): In memory.
-        RAISES (BioclinError): Nothing is left.
+        RAISES (BioclinError): No concept is left.
         """
         records, self._records = self._records, Records(self.report, ())
         assembly = Assembly(records, types, self.report)
         arrays, names, type_names = assembly.arrays, assembly.names, assembly.type_names
         lang_codes = list(records.lang_number)
-        # The index takes more room than all the records do.
+        # The index needs more memory than all the records, so these go first.
         del assembly, records
         arrays |= index_names(names)
         about = {
-            **{"name": "", "version": "", "sources": []},
+            "name": "",
+            "version": "",
+            "sources": [],
             **(meta or {}),
             "langs": sorted(lang_codes[i] for i in np.unique(arrays["name_lang"])),
             "lang_codes": lang_codes,
             "types": type_names,
             "n_concepts": len(arrays["ids_at"]) - 1,
             "n_names": len(names),
-            # Without the places, which are paths of the machine it was built on.
+            # Without the places, because they contain paths of this machine.
             "skipped": dict(self.report.counts.most_common()),
         }
         return KnowledgeBase(arrays, seal(arrays, about))
@@ -75,12 +78,12 @@ def build_kb(
     meta: Mapping[str, Any] | None = None,
     report: SkipReport | None = None,
 ) -> KnowledgeBase:
-    """Build a knowledge base and write it; see `KbBuilder`.
+    """Build a knowledge base and write it. See `KbBuilder`.
 
     concepts (Iterable[Concept]): From any readers; records of one id are joined.
-    path (Path | str): Folder for it.
+    path (Path | str): Folder for the knowledge base.
     RETURNS (KnowledgeBase): Memory-mapped.
-    RAISES (BioclinError): Nothing is left, or the folder holds something else.
+    RAISES (BioclinError): No concept is left, or the folder holds something else.
     """
     check_target(Path(path))
     builder = KbBuilder(report or SkipReport(), langs=langs)

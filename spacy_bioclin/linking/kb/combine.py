@@ -1,6 +1,6 @@
-"""Knowledge bases beside each other: joined into one, or what one has and the other has not."""
+"""Join knowledge bases, or compare two versions of one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +17,11 @@ def merge_kbs(
     meta: Mapping[str, Any] | None = None,
     report: SkipReport | None = None,
 ) -> tuple[KnowledgeBase, int]:
-    """Join knowledge bases: concepts of one id become one, the preferred name is that of the first.
+    """Join knowledge bases. Concepts of one id become one, with the preferred name of the first.
 
     kbs (Sequence[KnowledgeBase]): At least one.
     path (Path | str): Folder for the result.
-    meta (Mapping | None): Its name and version; its sources are those of all.
+    meta (Mapping | None): Its name and version; its sources are those of all of them.
     report (SkipReport | None): Counts second preferred names, and what is left out.
     RETURNS (tuple[KnowledgeBase, int]): Memory-mapped, and how many ids were in several.
     RAISES (BioclinError): The folder holds something else.
@@ -40,9 +40,9 @@ def merge_kbs(
 class KbChanges(NamedTuple):
     """What a newer knowledge base has changed, by the ids of its concepts.
 
-    added (list[str]): New.
-    removed (list[str]): Gone, and not known as alternative ids either.
-    merged (dict[str, str]): Gone, but an alternative id of another concept: that one's id.
+    added (list[str]): New ids.
+    removed (list[str]): Missing ids that are not alternative ids either.
+    merged (dict[str, str]): Missing id -> concept that has it as alternative id.
     renamed (dict[str, tuple[str, str]]): Old and new preferred name.
     names_added, names_removed (dict[str, list[str]]): Names of the concepts that are in both.
     """
@@ -55,7 +55,7 @@ class KbChanges(NamedTuple):
     names_removed: dict[str, list[str]]
 
     def counts(self) -> dict[str, int]:
-        """RETURNS (dict[str, int]): How many concepts, or names, of each."""
+        """Count the concepts, or names, of each kind of change."""
         counts = {key: len(value) for key, value in self._asdict().items()}
         for key in ("names_added", "names_removed"):
             counts[key] = sum(map(len, getattr(self, key).values()))
@@ -63,41 +63,26 @@ class KbChanges(NamedTuple):
 
 
 def compare_kbs(old: KnowledgeBase, new: KnowledgeBase) -> KbChanges:
-    """RETURNS (KbChanges): What is different in the newer one."""
+    """List what a newer knowledge base has changed."""
     changes = KbChanges([], [], {}, {}, {}, {})
-    for id, i, j in _pairs(old, new):
-        if i is None:
-            changes.added.append(id)
-        elif j is None:
+    rows = {id: row for row, id in enumerate(new.ids)}
+    for i, id in enumerate(old.ids):
+        if (row := rows.pop(id, None)) is None:
             if (other := new.number(id)) is None:
                 changes.removed.append(id)
             else:
                 changes.merged[id] = new.ids[other]
-        else:
-            before, after = _names(old, i), _names(new, j)
-            if before[0] != after[0]:
-                changes.renamed[id] = before[0], after[0]
-            if more := sorted(set(after) - set(before)):
-                changes.names_added[id] = more
-            if less := sorted(set(before) - set(after)):
-                changes.names_removed[id] = less
+            continue
+        before, after = _names(old, i), _names(new, row)
+        if before[0] != after[0]:
+            changes.renamed[id] = before[0], after[0]
+        if more := sorted(set(after) - set(before)):
+            changes.names_added[id] = more
+        if less := sorted(set(before) - set(after)):
+            changes.names_removed[id] = less
+    changes.added.extend(rows)
     return changes
 
 
-def _pairs(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[tuple[str, int | None, int | None]]:
-    """YIELDS (tuple[str, int | None, int | None]): Each id, and its row in both; ids are sorted."""
-    i = j = 0
-    while i < len(old) or j < len(new):
-        before = old.ids[i] if i < len(old) else None
-        after = new.ids[j] if j < len(new) else None
-        if before is not None and (after is None or before <= after):
-            both = before == after
-            yield before, i, j if both else None
-            i, j = i + 1, j + both
-        elif after is not None:
-            yield after, None, j
-            j += 1
-
-
 def _names(kb: KnowledgeBase, i: int) -> list[str]:
-    return [kb.names[j] for j in range(kb.first_name[i], kb.first_name[i + 1])]
+    return kb.names[kb.first_name[i] : kb.first_name[i + 1]]

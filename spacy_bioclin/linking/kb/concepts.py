@@ -1,10 +1,10 @@
-"""What every terminology reader yields, and the count of what it left out."""
+"""The records that terminology readers yield, and the count of what they leave out."""
 
 from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
-# So many places of a skipped line or record are kept for the report.
+# For each reason, the report names the first places only.
 MAX_PLACES = 5
 
 
@@ -12,7 +12,7 @@ class Alias(NamedTuple):
     """A name of a concept.
 
     text (str): The name as the terminology writes it.
-    lang (str): Two-letter language code, "" where the source does not say.
+    lang (str): Two-letter language code, "" if the source does not state it.
     """
 
     text: str
@@ -24,9 +24,9 @@ class Concept(NamedTuple):
 
     id (str): Identifier within the terminology ("HP:0000003", "D001943", "8500/3").
     name (str): Preferred name; "" in a record that only adds to a concept (a translation).
-    lang (str): Language of the preferred name, "" where the source does not say.
+    lang (str): Language of the preferred name, "" if the source does not state it.
     aliases (tuple[Alias, ...]): Other names, any language.
-    types (tuple[str, ...]): Semantic types, tree numbers or whatever the source sorts by.
+    types (tuple[str, ...]): Semantic types, tree numbers or other classes of the source.
     definition (str): One definition, or "".
     parents (tuple[str, ...]): Ids of the broader concepts.
     xrefs (tuple[str, ...]): Ids in other terminologies, as "PREFIX:id".
@@ -50,7 +50,7 @@ def is_type(name: str, wanted: Collection[str]) -> bool:
 
 
 class SkipReport:
-    """Counts what was left out, by reason, with the first places of each."""
+    """Count what was left out, by reason, with the first places of each."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -59,7 +59,7 @@ class SkipReport:
     def skip(self, reason: str, place: str, n: int = 1) -> None:
         """Count something that is left out.
 
-        reason (str): Why, without the particulars ("obsolete", "no name").
+        reason (str): Why, in general terms ("obsolete", "no name").
         place (str): Which: "file, line 12" or an id.
         n (int): How many.
         """
@@ -69,7 +69,7 @@ class SkipReport:
             places.append(place)
 
     def as_dict(self) -> dict[str, dict[str, object]]:
-        """RETURNS (dict): reason -> {"n": count, "first": places}, most frequent first."""
+        """Map each reason to {"n": count, "first": places}, the most frequent first."""
         return {
             reason: {"n": n, "first": self.places[reason]}
             for reason, n in self.counts.most_common()

@@ -1,7 +1,7 @@
 """A knowledge base on disk: NumPy arrays in a folder, memory-mapped, opened in milliseconds and
 shared by all processes that use it.
 
-meta.json says what it holds and where that came from; each other file is one array. Strings are
+meta.json describes the content and its sources; each other file is one array. Strings are stored as
 columns: the UTF-8 bytes of all, and where each begins.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 import srsly
 
 from ...errors import BioclinError
+from ...files import open_folder
 from ..names.columns import Strings
 from ..names.index import NGRAM, hash_texts
 from ..names.ngrams import NgramIndex
@@ -26,20 +27,19 @@ from .storage import (
     array_hash,
     check_meta,
     check_target,
-    clear_folder,
     load_array,
     meta_hash,
 )
 
 
 class KnowledgeBase:
-    """Concepts with their names, sorted by id, and the index of their names.
+    """Look up concepts, sorted by id, and their names.
 
-    arrays (Mapping[str, np.ndarray]): As `KbBuilder` makes them.
+    arrays (Mapping[str, np.ndarray]): The arrays that `KbBuilder` makes.
     meta (Mapping): name, version, langs, lang_codes, types, sources (file, format, bytes, sha256,
         licence), n_concepts, n_names, skipped; format, arrays (dtype, shape and SHA-256 of each)
         and hash, see `seal`.
-    path (Path | None): Folder it was opened from, None if it is in memory.
+    path (Path | None): Folder that it was opened from; None if it is in memory.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class KnowledgeBase:
         """Open a folder that `bioclin kb build` wrote.
 
         path (Path | str): The folder.
-        hash (str | None): What `meta["hash"]` has to be.
-        RAISES (BioclinError): It is no knowledge base, of another format version, damaged, or
-            another one than the hash says. What is in the arrays is not read: see `verify`.
+        hash (str | None): Hash that it must have.
+        RAISES (BioclinError): It is not a knowledge base, has another format version or hash, or is
+            damaged. The content of the arrays is not checked: see `verify`.
         """
         path = Path(path)
         try:
@@ -96,7 +96,7 @@ class KnowledgeBase:
             )
 
     def verify(self) -> None:
-        """Read all arrays and compare their SHA-256, and that of meta.json, with what was written.
+        """Compare the SHA-256 of all arrays and of meta.json with what was written.
 
         RAISES (BioclinError): Something was changed.
         """
@@ -114,41 +114,31 @@ class KnowledgeBase:
             )
 
     def write(self, path: Path | str) -> "KnowledgeBase":
-        """Write to a folder that is new or holds a knowledge base: whole, or what was there stays.
+        """Write to a folder that is new or holds a knowledge base, completely or not at all.
 
         RETURNS (KnowledgeBase): The one in the folder, memory-mapped.
-        RAISES (BioclinError): There is something else.
+        RAISES (BioclinError): The folder holds something else.
         RAISES (OSError): It cannot be written.
         """
         check_target(Path(path))
-        target = Path(path).resolve()
-        partial, old = (target.with_name(f"{target.name}.{end}") for end in ("partial", "old"))
-        clear_folder(partial)
-        partial.mkdir(parents=True)
-        try:
+        with open_folder(Path(path).resolve()) as folder:
             for name, array in self.arrays.items():
-                np.save(partial / f"{name}.npy", array)
+                np.save(folder / f"{name}.npy", array)
             text = json.dumps(self.meta, indent=1, ensure_ascii=False)
-            (partial / META).write_text(text, "utf-8")
-        except OSError:
-            clear_folder(partial)
-            raise
-        if target.exists():
-            clear_folder(old)
-            target.rename(old)
-        partial.rename(target)
-        clear_folder(old)
+            (folder / META).write_text(text, "utf-8")
         return KnowledgeBase.open(path)
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): All of it, for a pipeline that is passed on as bytes."""
+        """Write everything to bytes, for a pipeline that is passed on as bytes."""
         arrays = {name: array.tobytes() for name, array in self.arrays.items()}
         return srsly.msgpack_dumps({"meta": self.meta, "arrays": arrays})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "KnowledgeBase":
-        """RETURNS (KnowledgeBase): The one that `to_bytes` was called on.
-        RAISES (BioclinError): It is something else, or of another format version."""
+        """Read what `to_bytes` wrote.
+
+        RAISES (BioclinError): The bytes hold something else, or have another format version.
+        """
         try:
             loaded = srsly.msgpack_loads(data)
             check_meta(loaded["meta"], "the bytes")
@@ -164,7 +154,7 @@ class KnowledgeBase:
         return cls(arrays, loaded["meta"])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process maps the same files."""
+        # Another process maps the same files.
         if self.path is not None:
             return (_open_same, (self.path.resolve(), self.hash))
         return (KnowledgeBase.from_bytes, (self.to_bytes(),))
@@ -179,23 +169,23 @@ class KnowledgeBase:
 
     @property
     def hash(self) -> str:
-        """Changes with anything that the knowledge base holds."""
+        """A hash of all content."""
         return str(self.meta["hash"])
 
     def number(self, id: str) -> int | None:
-        """RETURNS (int | None): Row of the concept with this id, or with this alternative id."""
+        """Find the row of the concept with this id or alternative id."""
         found = self.ids.find(id)
         if found is None and (other := self._other_ids.find(id)) is not None:
             return int(self.arrays["other_concept"][other])
         return found
 
     def concept(self, id: str) -> Concept | None:
-        """RETURNS (Concept | None): All that is known of it; also by an alternative id."""
+        """Get the concept with this id or alternative id."""
         number = self.number(id)
         return None if number is None else self.concept_at(number)
 
     def concept_at(self, i: int) -> Concept:
-        """RETURNS (Concept): The one in row i."""
+        """Get the concept in row i."""
         aliases = [
             Alias(self.names[j], self.langs[self.name_lang[j]])
             for j in range(self.first_name[i], self.first_name[i + 1])
@@ -215,11 +205,11 @@ class KnowledgeBase:
         return (self.concept_at(i) for i in range(len(self)))
 
     def name_of(self, i: int) -> str:
-        """RETURNS (str): Preferred name of the concept in row i."""
+        """Get the preferred name of the concept in row i."""
         return self.names[self.first_name[i]]
 
     def types_of(self, i: int) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): Semantic types of the concept in row i."""
+        """Get the semantic types of the concept in row i."""
         return tuple(self.meta["types"][j] for j in self._row("types", i))
 
     # -- index -----------------------------------------------------------------------------------
@@ -235,19 +225,24 @@ class KnowledgeBase:
         return NgramIndex(arrays)
 
     def exact(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """RETURNS (list[np.ndarray]): Names that differ from each text in case, accents or
-        punctuation only."""
+        """Find the names that differ from each text in case, accents or punctuation only.
+
+        RETURNS (list[np.ndarray]): Rows of names for each text.
+        """
         return self._look_up("exact", [normalize(text) for text in texts])
 
     def same_key(self, keys: Sequence[str]) -> list[np.ndarray]:
-        """RETURNS (list[np.ndarray]): Names with each key, see `normalize.name_key`."""
+        """Find the names with each key, see `normalize.name_key`.
+
+        RETURNS (list[np.ndarray]): Rows of names for each key.
+        """
         return [
             self.names_of_key(int(found[0])) if len(found) else found
             for found in self._look_up("key", keys)
         ]
 
     def names_of_key(self, key: int) -> np.ndarray:
-        """RETURNS (np.ndarray): The names with the key in a row of the index."""
+        """Get the rows of the names with the key in a row of the index."""
         return self._row("key_names", key)
 
     def _look_up(self, what: str, texts: Sequence[str]) -> list[np.ndarray]:

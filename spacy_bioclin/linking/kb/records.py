@@ -1,4 +1,4 @@
-"""Records of concepts as they come, held as numbers and bytes until a knowledge base is made."""
+"""Collect records of concepts, as numbers and bytes, until a knowledge base is built."""
 
 import re
 from array import array
@@ -13,9 +13,9 @@ from .concepts import Concept, SkipReport
 
 # A longer "name" is a definition or a table read wrongly.
 MAX_NAME = 500
-# Two together are left of any text, which spares most names a normalisation.
+# Two of these together survive any normalisation, so most names need none to be checked.
 SURE = re.compile("[A-Za-z0-9]{2}")
-# A byte tells the language of a name.
+# The language of a name is stored in a byte.
 MAX_LANGS = 256
 
 
@@ -26,32 +26,35 @@ class Values:
         self.owner, self.value = array("i"), array("q")
 
     def append(self, owner: int, value: int) -> None:
+        """Add a number."""
         self.owner.append(owner)
         self.value.append(value)
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS (tuple[np.ndarray, np.ndarray]): Owners int32, values int64."""
+        """Get the owners (int32) and the values (int64)."""
         return as_array(self.owner, np.int32), as_array(self.value, np.int64)
 
 
 class Texts(Values):
-    """Strings that belong to concepts; their values are equal where they are."""
+    """Strings that belong to concepts; equal strings have equal values."""
 
     def __init__(self) -> None:
         super().__init__()
         self.texts = StringBuffer()
 
     def add(self, owner: int, text: str) -> None:
+        """Add a string."""
         self.append(owner, hash(text))
         self.texts.append(text)
 
 
 class Records:
-    """All that records say, by the number that each id gets where it is first seen, be it as a
-    parent: its "owner" in the columns.
+    """The content of all records. Each id, also that of a parent, gets a number when it is first
+    seen: the "owner" in the columns.
 
     report (SkipReport): Counts names that are left out.
-    langs (Collection[str]): Keep names of these languages, and names without one; empty: all.
+    langs (Collection[str]): Keep names in these languages, and names without a language; empty
+        keeps all.
     """
 
     def __init__(self, report: SkipReport, langs: Collection[str]) -> None:
@@ -96,8 +99,8 @@ class Records:
         number = self.lang_number.setdefault(lang, len(self.lang_number))
         if number == MAX_LANGS:
             raise BioclinError(
-                f"{id}: {lang[:20]!r} is language number {MAX_LANGS + 1} of the names; is the "
-                "column of the language another one?"
+                f"{id}: {lang[:20]!r} is language number {MAX_LANGS + 1} of the names; is this the "
+                "right column for the language?"
             )
         if lang and self.langs and lang not in self.langs:
             self.report.skip(f"name in language {lang}, not asked for", id)

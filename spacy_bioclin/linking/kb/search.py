@@ -1,4 +1,4 @@
-"""The concepts whose names are most like a text, for somebody who looks into a knowledge base."""
+"""Search a knowledge base for the concepts whose names are most like a text."""
 
 from typing import Any
 
@@ -9,17 +9,26 @@ from .knowledge_base import KnowledgeBase
 
 
 def find_concepts(kb: KnowledgeBase, text: str, top: int) -> list[dict[str, Any]]:
-    """RETURNS (list[dict[str, Any]]): The best concepts: first those with the same name, then those
-    with a name of the same words, then by the cosine of the name."""
+    """Find the concepts whose names are most like a text.
+
+    top (int): How many concepts.
+    RETURNS (list[dict[str, Any]]): id, name, score, why and types of each; first those with the
+        same name, then those with a name of the same words, then by the cosine of the name.
+    """
     key = name_key(text)
     found: dict[int, dict[str, Any]] = {}
 
     def add(names: np.ndarray, score: float, why: str) -> None:
         for row in names:
             concept = int(kb.name_concept[row])
-            said = {"id": kb.ids[concept], "name": kb.name_of(concept), "score": round(score, 4)}
-            said |= {"why": f"{why}: {kb.names[row]}", "types": list(kb.types_of(concept))}
-            found.setdefault(concept, said)
+            described = {
+                "id": kb.ids[concept],
+                "name": kb.name_of(concept),
+                "score": round(score, 4),
+                "why": f"{why}: {kb.names[row]}",
+                "types": list(kb.types_of(concept)),
+            }
+            found.setdefault(concept, described)
 
     if key:
         add(kb.exact([text])[0], 1.0, "same name")

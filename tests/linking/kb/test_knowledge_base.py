@@ -123,11 +123,12 @@ def test_writing_over_another(kb, concepts, tmp_path):
 
 
 def test_writing_after_a_run_that_was_killed(kb, concepts, tmp_path, monkeypatch):
-    (tmp_path / "kb").rename(tmp_path / "kb.old")
-    (tmp_path / "kb.partial").mkdir()
-    (tmp_path / "kb.partial" / "names.npy").write_bytes(b"half")
-    build_kb(concepts, tmp_path / "kb")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kb"]
+    partial = tmp_path / ".kb.x.partial"
+    partial.mkdir()
+    (tmp_path / "kb").rename(partial / "kb.old")
+    (partial / "names.npy").write_bytes(b"half")
+    assert build_kb(concepts, tmp_path / "kb").hash == kb.hash
+    assert {path.name for path in tmp_path.iterdir()} == {"kb", partial.name}
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     with pytest.raises(BioclinError, match="current folder"):
