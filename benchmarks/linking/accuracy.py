@@ -49,8 +49,8 @@ from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 from spacy_bioclin.linking.linker import Linker, Mention
 from spacy_bioclin.linking.ranking import Ranker
 from spacy_bioclin.linking.readers import read_concepts
-from spacy_bioclin.linking.train.fit import FitSettings, TrainMention
-from spacy_bioclin.linking.train.fit_docs import pair_parts, train_linker
+from spacy_bioclin.linking.train.docs import pair_parts, train_linker
+from spacy_bioclin.linking.train.ranker import RankerSettings, TrainMention
 from spacy_bioclin.tokenization.abbreviations import expand_abbreviations, find_abbreviations
 
 WORK = ROOT / ".work" / "benchmarks" / "linking_accuracy"
@@ -219,7 +219,7 @@ def run(corpus: str, split: str, encoder: Path | None) -> dict[str, Any]:
         )
         untrained = figures(link(linker, test), train, ids)
         mentions = list(Texts(train).train(train.mentions, linker))
-        _, report = train_linker(linker, mentions, FitSettings())
+        _, report = train_linker(linker, mentions, RankerSettings())
         trained = figures(link(linker, test), train, ids)
         ner = run_ner(corpus, test, linker)
         result[name] = {

@@ -1,5 +1,5 @@
-"""Which concepts a mention may mean: the same name, a similar name, a name of similar meaning, and
-what mentions of the training data meant. Each text is looked up once, whatever its mentions."""
+"""Find the concepts that a mention may mean: by the same name, a similar name, a name of similar
+meaning, and by what mentions of the training data meant."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,10 +10,10 @@ import numpy as np
 from ..types import FloatArray, IntArray
 from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
-from .names.ngrams import ranges
+from .names.columns import ranges, ranks
 from .names.normalize import core_key, name_key
 
-# What is known of a pair of text and concept; a ranker weighs it.
+# The features of a pair of text and concept, which a ranker weighs.
 FEATURES = (
     "exact",  # a name differs in case, accents or punctuation only
     "key",  # a name has the same stems
@@ -32,7 +32,7 @@ FEATURES = (
 )
 N_FEATURES = len(FEATURES)
 COLUMN = {name: i for i, name in enumerate(FEATURES)}
-# Names that are read for each concept that is asked for.
+# Names that are searched for each requested concept.
 NAMES_PER_CONCEPT = 2
 MIN_SHORT = 4
 
@@ -53,10 +53,10 @@ class Candidate(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """The candidates of a text, without order.
+    """The candidates of a text, in no particular order.
 
     concepts (IntArray): (n,) rows of the knowledge base.
-    names (IntArray): (n,) row of the name that was found; -1 if only training mentions led there.
+    names (IntArray): (n,) row of the name that was found; -1 if only training mentions were found.
     features (FloatArray): (n, N_FEATURES), see `FEATURES`.
     """
 
@@ -66,25 +66,29 @@ class Pool(NamedTuple):
 
 
 class Meanings(Protocol):
-    """Vectors of all names, see `dense.DenseIndex`."""
+    """Vectors of all names, as `dense.DenseIndex` has them."""
 
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """Width of the vectors."""
 
-    def encode(self, texts: Sequence[str]) -> FloatArray: ...
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """Compute the vectors of texts."""
 
-    def search(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]: ...
+    def search(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+        """Find the nearest names."""
 
-    def vectors_of(self, names: IntArray) -> FloatArray: ...
+    def vectors_of(self, names: IntArray) -> FloatArray:
+        """Get the vectors of names."""
 
 
 class CandidateGenerator:
-    """Finds the pool of each text.
+    """Find the candidates of texts.
 
-    kb (KnowledgeBase): Where to look.
-    n_candidates (int): Concepts for each way of looking.
+    kb (KnowledgeBase): Contains the concepts.
+    n_candidates (int): Concepts retrieved by each search method.
     lang (str): Language of the notes.
-    meanings (Meanings | None): Vectors of the names; None: what a name means is not compared.
+    meanings (Meanings | None): Vectors of the names; None to compare only how they are written.
     learned (LearnedNames | None): What mentions of the training data meant.
     """
 
@@ -108,7 +112,7 @@ class CandidateGenerator:
         self._own = np.array([name in (lang, "") for name in kb.langs])
 
     def learn(self, names: LearnedNames) -> None:
-        """Look at what mentions of the training data meant from now on."""
+        """Use what mentions of the training data meant from now on."""
         if self.meanings is not None:
             names.embed(self.meanings.encode)
         self.learned = names
@@ -119,8 +123,8 @@ class CandidateGenerator:
         """Find candidates.
 
         texts (Sequence[str]): Texts of mentions.
-        folds (Sequence[int | None] | None): Fold of the training data that must not help each text.
-        RETURNS (list[Pool]): One for each text; empty where nothing is alike.
+        folds (Sequence[int | None] | None): Fold of the training data to ignore for each text.
+        RETURNS (list[Pool]): One for each text; empty if nothing similar is found.
         """
         if not texts:
             return []
@@ -139,7 +143,7 @@ class CandidateGenerator:
                     vectors, folds, self.n_candidates
                 )
                 pairs.add(rows, concepts, "near_mention", cosines)
-        # From the weakest way to the strongest: the name of the last one is shown.
+        # From the weakest method to the strongest, because the name of the last one is shown.
         if self.meanings is not None and vectors is not None:
             found, near = self.meanings.search(vectors, NAMES_PER_CONCEPT * self.n_candidates)
             rows, columns = np.nonzero(found >= 0)
@@ -156,7 +160,7 @@ class CandidateGenerator:
         return self._pools(pairs, texts, folds, vectors)
 
     def _similar(self, keys: Sequence[str]) -> tuple[IntArray, IntArray, str, FloatArray]:
-        """RETURNS (tuple): Text, name, feature and cosine of each similar name, best first."""
+        """Find similar names: row of the text, name, feature and cosine of each, best first."""
         found, cosines = self.kb.similar.search(keys, NAMES_PER_CONCEPT * self.n_candidates)
         rows, columns = np.nonzero(found >= 0)
         key = found[rows, columns]
@@ -169,14 +173,14 @@ class CandidateGenerator:
     def _add(
         self, pairs: "_Pairs", rows: IntArray, names: IntArray, feature: str, values: FloatArray
     ) -> None:
-        """Add names, which stand best first for each text; `n_candidates` concepts of each."""
+        """Add names, sorted best first for each text, of at most `n_candidates` concepts each."""
         concepts = self._concept[names]
         _, first = np.unique(rows * len(self.kb) + concepts, return_index=True)
         first = np.sort(first)
         rows = rows[first]
-        rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
-        first = first[rank < self.n_candidates]
-        pairs.add(rows[rank < self.n_candidates], concepts[first], feature, values[first])
+        kept = ranks(rows) < self.n_candidates
+        first = first[kept]
+        pairs.add(rows[kept], concepts[first], feature, values[first])
         pairs.name(names[first])
 
     def _pools(
@@ -211,7 +215,7 @@ class CandidateGenerator:
 
 
 class _Pairs:
-    """Pairs of text and concept as they are found, joined at the end."""
+    """Collect pairs of text and concept, and join them at the end."""
 
     def __init__(self, n_concepts: int) -> None:
         self.n_concepts = n_concepts
@@ -227,11 +231,11 @@ class _Pairs:
         self.names.append(None)
 
     def name(self, names: IntArray) -> None:
-        """Give the names that led to what was added last."""
+        """Set the names by which the pairs added last were found."""
         self.names[-1] = names
 
     def join(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """RETURNS (tuple): Text, concept, name (-1: none) and features of each pair, by text."""
+        """Get text, concept, name (-1 for none) and features of each pair, sorted by text."""
         pairs, inverse = np.unique(np.concatenate(self.keys), return_inverse=True)
         features = np.zeros((len(pairs), N_FEATURES), np.float32)
         names = np.full(len(pairs), -1, np.int64)

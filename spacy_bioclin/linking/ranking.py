@@ -1,7 +1,7 @@
-"""Which candidate is meant: a weighted sum, or a small network that learned from linked mentions.
+"""Rank candidates by a weighted sum, or by a small network that learned from linked mentions.
 
-Scores of a pool and one fixed score for "none of them" (NIL) become probabilities by a softmax, so
-that a ranker is trained and calibrated as one distribution (listwise, Cao et al. 2007).
+A softmax over the scores of a pool and a fixed score for "none of them" (NIL) gives probabilities,
+so that a ranker is trained and calibrated as one distribution (listwise, Cao et al. 2007).
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ NIL = "nil"
 
 
 class Ranker:
-    """Scores the candidates of a mention.
+    """Score the candidates of a mention.
 
     weights (Mapping[str, FloatArray]): `scale` (N_FEATURES,), `hidden` (N_FEATURES, n_hidden),
         `hidden_bias` (n_hidden,), `out` (n_hidden,), `direct` (N_FEATURES,), `nil` (): Score of a
@@ -41,7 +41,7 @@ class Ranker:
 
     @classmethod
     def untrained(cls) -> "Ranker":
-        """RETURNS (Ranker): With fixed weights, for a terminology without linked mentions."""
+        """Make a ranker with fixed weights, for a terminology without linked mentions."""
         direct = np.zeros(N_FEATURES)
         for name, weight in UNTRAINED.items():
             direct[COLUMN[name]] = weight
@@ -56,7 +56,8 @@ class Ranker:
         return cls(weights)
 
     def scores(self, features: FloatArray) -> FloatArray:
-        """
+        """Compute the scores of candidates.
+
         features (FloatArray): (n, N_FEATURES).
         RETURNS (FloatArray): (n,).
         """
@@ -66,9 +67,10 @@ class Ranker:
         return np.asarray(hidden @ w["out"] + scaled @ w["direct"], np.float32)
 
     def probabilities(self, features: FloatArray) -> FloatArray:
-        """
+        """Compute the probabilities of candidates, which together with NIL sum to 1.
+
         features (FloatArray): (n, N_FEATURES).
-        RETURNS (FloatArray): (n,) each candidate's, which with that of NIL sum to 1.
+        RETURNS (FloatArray): (n,).
         """
         scores = self.scores(features)
         nil = float(self.weights[NIL])
@@ -78,7 +80,7 @@ class Ranker:
         return (exps / total).astype(np.float32)
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (dict): Plain values, which `from_dict` takes."""
+        """Get features and weights as plain values for JSON."""
         return {
             "features": list(FEATURES),
             "weights": {name: values.tolist() for name, values in self.weights.items()},
@@ -86,8 +88,10 @@ class Ranker:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Ranker":
-        """RETURNS (Ranker): As it was when `to_dict` was called.
-        RAISES (BioclinError): It knows other features than this version."""
+        """Make it from the values of `to_dict`.
+
+        RAISES (BioclinError): It was trained with other features than those of this version.
+        """
         if tuple(data["features"]) != FEATURES:
             raise BioclinError(
                 "ranker: trained with the features of another version of spacy-bioclin; train it "

@@ -180,5 +180,5 @@ def test_out_is_something_else(folder):
     assert "no knowledge base" in fail("info", folder)
     assert "no knowledge base" in fail("search", folder / "nowhere", "x")
     below_a_file = folder / "icd.csv" / "kb"
-    assert "Not a directory" in fail("build", folder / "icd.csv", "-o", below_a_file)
+    assert "icd.csv: File exists" in fail("build", folder / "icd.csv", "-o", below_a_file)
     assert (folder / "icd.csv").read_text("utf-8") == ICD

@@ -22,7 +22,7 @@ def main(
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU.")] = -1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
-    """Encode the names of KB. A run that was killed goes on where it was."""
+    """Encode the names of KB. A run that was interrupted resumes."""
     from rich.console import Console
 
     from ...encoders.names import NameEncoder

@@ -1,32 +1,27 @@
 """`bioclin kb`: build a knowledge base from terminologies, look into it, join or compare two."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...errors import BioclinError
 from ...files import check_output
 from ...parallel import show_progress
+from ..tables import AS_JSON, print_json, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ...linking.kb.build import KbBuilder
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.knowledge_base import KnowledgeBase
-    from ...linking.readers.sources import Source
 
-# The bar moves after so many records.
-EVERY = 500
 KB = Annotated[Path, typer.Argument(metavar="KB", help="Folder of a knowledge base")]
 OUTPUT = Annotated[Path, typer.Option("--output", "-o", help="Folder for the knowledge base")]
 OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")]
-NAME = Annotated[str, typer.Option(help="Name of the knowledge base; else that of the folder")]
-VERSION = Annotated[str, typer.Option(help="Its version, such as the release date")]
-AS_JSON = Annotated[bool, typer.Option("--json", help="JSON instead of a table")]
+NAME = Annotated[str, typer.Option(help="Name of the knowledge base; default: name of the folder")]
+VERSION = Annotated[str, typer.Option(help="Version, such as the release date")]
 
 
 def build(
@@ -35,18 +30,19 @@ def build(
         typer.Argument(metavar="SOURCE...", help="Files or folders of releases; or FORMAT:path"),
     ],
     output: OUTPUT,
-    lang: Annotated[str, typer.Option(help="Keep names in these: es,en; else in all")] = "",
+    lang: Annotated[str, typer.Option(help="Keep names in these: es,en; default: all")] = "",
     types: Annotated[
-        str, typer.Option(help="Keep concepts of these types: C04*,F03*; else all")
+        str, typer.Option(help="Keep concepts of these types: C04*,F03*; default: all")
     ] = "",
     format: Annotated[
-        str | None, typer.Option(help="Of sources that do not say it; else it is found out")
+        str | None, typer.Option(help="Format of sources without a prefix; default: detected")
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Of tables: id=codigo,name=descriptor,alias=corto,alias=otro")
+        str,
+        typer.Option(help="Columns: id=codigo,name=descriptor,alias=corto,alias=otro"),
     ] = "",
     names_in: Annotated[
-        str, typer.Option(help="Language of names for which a source says none: es")
+        str, typer.Option(help="Language of names for which the source states none: es")
     ] = "",
     name: NAME = "",
     version: VERSION = "",
@@ -60,7 +56,7 @@ def build(
     from ...linking.kb.build import KbBuilder
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.storage import META, check_target
-    from ...linking.readers.sources import find_source
+    from ...linking.readers.sources import find_source, read_sources
 
     check_target(output)
     table_columns = parse_columns(columns)
@@ -78,7 +74,11 @@ def build(
     licences *= len(found) if len(licences) == 1 else 1
     console, report = _stderr(), SkipReport()
     builder = KbBuilder(report, langs=_split(lang))
-    _read(found, builder, report, table_columns, names_in, console)
+    with show_progress(console, "records") as progress:
+        for concept in read_sources(
+            found, report, lang=names_in, columns=table_columns, progress=progress
+        ):
+            builder.add(concept)
     with console.status("Indexing the names"):
         described = (s.describe(x) for s, x in zip(found, licences, strict=True))
         files = [file for files in described for file in files]
@@ -88,32 +88,6 @@ def build(
     console.print(f"{_summary(kb)}\nWritten: {output}")
 
 
-def _read(
-    sources: "Sequence[Source]",
-    builder: "KbBuilder",
-    report: "SkipReport",
-    columns: Mapping[str, list[str]],
-    names_in: str,
-    console: "Console",
-) -> None:
-    from ...linking.readers import read_concepts
-    from ...linking.readers.lines import n_bytes_read
-
-    total = max(sum(source.n_bytes() for source in sources), 1)
-    begin, n = n_bytes_read(), 0
-    with show_progress(console, "records") as show:
-        for source in sources:
-            own = columns if source.format == "table" and columns else None
-            concepts = read_concepts(
-                source.path, report, format=source.format, lang=names_in, columns=own
-            )
-            for concept in concepts:
-                builder.add(concept)
-                n += 1
-                if n % EVERY == 0:
-                    show(min((n_bytes_read() - begin) / total, 1), n)
-
-
 def info(
     kb: KB,
     check: Annotated[
@@ -121,57 +95,38 @@ def info(
     ] = False,
     as_json: AS_JSON = False,
 ) -> None:
-    """Say what a knowledge base holds and where it comes from."""
+    """Show what a knowledge base contains and where it comes from."""
     from ...linking.kb.knowledge_base import KnowledgeBase
 
     opened = KnowledgeBase.open(kb)
     if check:
         opened.verify()
-    said = describe(opened, kb)
+    about = opened.describe()
     if as_json:
-        typer.echo(json.dumps(said, indent=2, ensure_ascii=False))
+        print_json(about)
         return
     rows = {
-        "name": f"{said['name']} {said['version']}".strip(),
-        "concepts": f"{said['n_concepts']:,}",
-        "names": f"{said['n_names']:,} ({_counts(said['names_in'])})",
-        "types": f"{said['n_types']:,}",
-        "size": _megabytes(said["bytes"]),
-        "hash": said["hash"],
+        "name": f"{about['name']} {about['version']}".strip(),
+        "concepts": f"{about['n_concepts']:,}",
+        "names": f"{about['n_names']:,} ({_counts(about['names_in'])})",
+        "types": f"{about['n_types']:,}",
+        "size": _megabytes(about["bytes"]),
+        "hash": about["hash"],
     }
-    for source in said["sources"]:
+    for source in about["sources"]:
         licence = source["licence"] or "licence not stated"
         size = _megabytes(source["bytes"])
         rows[f"source {source['file']}"] = f"{source['format']}, {size}, {licence}"
-    rows |= {f"left out: {reason}": f"{n:,}" for reason, n in said["skipped"].items()}
-    _print_table((), rows.items())
+    rows |= {f"left out: {reason}": f"{n:,}" for reason, n in about["skipped"].items()}
+    print_table(rows.items())
     if check:
         typer.echo(f"All {len(opened.arrays)} arrays and the description are as they were written.")
-
-
-def describe(kb: "KnowledgeBase", folder: Path) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): What `info` prints, as numbers and strings."""
-    keys = ("name", "version", "n_concepts", "n_names", "sources", "skipped", "format", "hash")
-    return {
-        **{key: kb.meta[key] for key in keys},
-        "names_in": names_by_language(kb),
-        "n_types": len(kb.meta["types"]),
-        "bytes": sum(file.stat().st_size for file in folder.iterdir()),
-    }
-
-
-def names_by_language(kb: "KnowledgeBase") -> dict[str, int]:
-    """RETURNS (dict[str, int]): Language -> number of names."""
-    import numpy as np
-
-    counts = np.bincount(kb.name_lang, minlength=len(kb.langs)).tolist()
-    return {lang: n for lang, n in zip(kb.langs, counts, strict=True) if n}
 
 
 def search(
     kb: KB,
     text: Annotated[str, typer.Argument(help="A name")],
-    top: Annotated[int, typer.Option(min=1, help="So many concepts")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Number of concepts")] = 10,
     as_json: AS_JSON = False,
 ) -> None:
     """Show the concepts whose names are most like TEXT."""
@@ -180,12 +135,12 @@ def search(
 
     found = find_concepts(KnowledgeBase.open(kb), text, top)
     if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     rows = (
         [f["id"], f["name"], f"{f['score']:.3f}", f["why"], " ".join(f["types"])] for f in found
     )
-    _print_table(("id", "name", "score", "found by", "types"), rows)
+    print_table(rows, ("id", "name", "score", "found by", "types"))
 
 
 def merge(
@@ -195,7 +150,7 @@ def merge(
     version: VERSION = "",
     overwrite: OVERWRITE = False,
 ) -> None:
-    """Join knowledge bases; concepts of one id become one, named as the first one says."""
+    """Join knowledge bases; concepts of one id become one, with the preferred name of the first."""
     from ...linking.kb.combine import merge_kbs
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.knowledge_base import KnowledgeBase
@@ -216,7 +171,7 @@ def diff(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Folder of a newer one")],
     as_json: Annotated[bool, typer.Option("--json", help="JSON with the ids")] = False,
 ) -> None:
-    """Count the concepts and names that NEW has and OLD has not, and the other way round."""
+    """Count the concepts and names that were added, removed or changed from OLD to NEW."""
     from ...linking.kb.combine import compare_kbs
     from ...linking.kb.knowledge_base import KnowledgeBase
 
@@ -224,10 +179,9 @@ def diff(
     changes = compare_kbs(before, after)
     counts = changes.counts()
     if as_json:
-        content = {"counts": counts, **changes._asdict()}
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        print_json({"counts": counts, **changes._asdict()})
         return
-    said = {
+    labels = {
         "concepts added": "added",
         "concepts removed": "removed",
         "concepts merged into others": "merged",
@@ -235,7 +189,7 @@ def diff(
         "names added to concepts in both": "names_added",
         "names removed from concepts in both": "names_removed",
     }
-    _print_table((), ((text, f"{counts[key]:,}") for text, key in said.items()))
+    print_table((label, f"{counts[key]:,}") for label, key in labels.items())
     if before.hash == after.hash:
         typer.echo("The hashes are the same.")
 
@@ -244,8 +198,10 @@ COMMANDS: tuple[Callable[..., None], ...] = (build, info, search, merge, diff)
 
 
 def parse_columns(text: str) -> dict[str, list[str]]:
-    """RETURNS (dict[str, list[str]]): {"id": ["codigo"]} of "id=codigo".
-    RAISES (BioclinError): For anything else."""
+    """Parse "id=codigo,name=descriptor" to {"id": ["codigo"], "name": ["descriptor"]}.
+
+    RAISES (BioclinError): It has another form.
+    """
     columns: dict[str, list[str]] = {}
     for part in _split(text):
         key, _, column = part.partition("=")
@@ -268,7 +224,7 @@ def _stderr() -> "Console":
 
 
 def _summary(kb: "KnowledgeBase") -> str:
-    counts = _counts(names_by_language(kb))
+    counts = _counts(kb.names_by_language())
     return f"{kb.meta['n_concepts']:,} concepts, {kb.meta['n_names']:,} names ({counts})"
 
 
@@ -281,19 +237,6 @@ def _megabytes(n_bytes: int) -> str:
 
 
 def _print_skipped(report: "SkipReport", console: "Console") -> None:
-    for reason, skipped in report.as_dict().items():
-        places = skipped["first"]
-        assert isinstance(places, list)
-        console.print(f"{skipped['n']:>9,}  {reason}; first: {', '.join(places)}", soft_wrap=True)
-
-
-def _print_table(head: Sequence[str], rows: Any) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*(head or ("", "")), box=SIMPLE_HEAD, show_header=bool(head), pad_edge=False)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    Console(highlight=False).print(table)
+    for reason, n in report.counts.most_common():
+        places = ", ".join(report.places[reason])
+        console.print(f"{n:>9,}  {reason}; first: {places}", soft_wrap=True)

@@ -27,7 +27,7 @@ def main(
     ] = None,
     meanings: Annotated[Path | None, typer.Option(help="Folder of `bioclin embed-kb`")] = None,
     encoder: Annotated[str | None, typer.Option(help="Encoder that it was made with")] = None,
-    seed: Annotated[int, typer.Option(help="Of the ranker's weights and the order")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for weights and order")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Train the ranker of bioclin_linker; set `model` of the component to OUTPUT.
@@ -39,8 +39,8 @@ def main(
     from ...corpora.docbin import read_docs
     from ...evaluation.linking import score_linking
     from ...files import Output
-    from ...linking.train.fit import FitSettings
-    from ...linking.train.fit_docs import Layer, gather_mentions, link_gold, train_linker
+    from ...linking.train.docs import Layer, gather_mentions, link_gold, train_linker
+    from ...linking.train.ranker import RankerSettings
 
     inputs = [path for path in (kb, train, dev, meanings) if path is not None]
     out = Output(output, inputs=inputs, overwrite=overwrite, marker=REPORT, private=True)
@@ -57,12 +57,12 @@ def main(
     mentions = gather_mentions(read_docs(train, nlp.vocab), linker, layer)
     dev_docs = list(read_docs(dev, nlp.vocab)) if dev else []
     before = score_linking(link_gold(dev_docs, linker, layer)) if dev else None
-    model, report = train_linker(linker, mentions, FitSettings(seed=seed))
+    model, report = train_linker(linker, mentions, RankerSettings(seed=seed))
     console = Console(highlight=False)
     console.print(
         f"{report['mentions']:,} mentions, {report['different']:,} different; the concept of "
-        f"{report['found']:,} is among the candidates; {report['unknown_ids']:,} have ids that the "
-        "knowledge base has not"
+        f"{report['found']:,} is among the candidates; {report['unknown_ids']:,} have unknown "
+        "ids"
     )
     if before is not None:
         after = score_linking(link_gold(dev_docs, linker, layer))

@@ -1,11 +1,10 @@
-"""Vectors of the names of a knowledge base, in a folder that `dense.DenseIndex` opens.
+"""Encode the names of a knowledge base, and write their vectors to a folder for `DenseIndex`.
 
-One vector for each way a name is written, case aside, which concepts may share. One for each key
-(`normalize.name_key`) would be half as many, but finds less (benchmarks/dense.py measures both).
+There is one vector for each spelling of a name, ignoring case, which concepts may share. One for
+each key (`normalize.name_key`) would halve their number, but finds less (benchmarks/dense.py).
 """
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,9 @@ from numpy.typing import NDArray
 
 from ...encoders.names import NameEncoder, Progress, fold_case
 from ...errors import BioclinError
+from ...files import remove
 from ..kb.knowledge_base import KnowledgeBase
+from ..names.columns import number_groups, starts
 from ..names.index import hash_text
 from .index import (
     FORMAT,
@@ -31,13 +32,13 @@ from .index import (
 )
 
 PLAN = "plan.json"
-# Names that are encoded and appended at once: what a kill can lose.
+# Names that are encoded and written at once; an interruption loses at most these.
 BLOCK = 8192
-# Over so many vectors, a CPU follows a graph from like to like instead of comparing all.
+# With more vectors, a CPU searches a graph instead of comparing all.
 EXACT_LIMIT = 100_000
-# Of the graph: neighbours of a vector, and how many are looked at to choose them.
+# The graph: neighbours of a vector, and size of the candidate list when they are chosen.
 N_LINKS, N_TRIED = 32, 80
-# Vectors that the range of the numbers is taken from.
+# Vectors in the sample that determines the range of the numbers.
 N_SAMPLE = 100_000
 
 
@@ -49,13 +50,13 @@ def embed_names(
     progress: Progress | None = None,
     exact_limit: int = EXACT_LIMIT,
 ) -> DenseIndex:
-    """Encode the names, and write the index to a folder, whole or not at all. What a killed run has
-    encoded stays in FOLDER.partial, and the next one goes on from there.
+    """Encode the names, and write the index to a folder, completely or not at all. Vectors of an
+    interrupted run stay in FOLDER.partial, where the next run resumes.
 
-    path (Path): New, or holds an index.
-    progress (Progress | None): Takes the share that is done and how many vectors that is.
-    exact_limit (int): With more vectors than this, a graph for a CPU is written as well.
-    RETURNS (DenseIndex): The one in the folder.
+    path (Path): A new folder, or one that holds an index.
+    progress (Progress | None): Takes the share that is done, and the number of vectors.
+    exact_limit (int): With more vectors than this, a graph for a CPU is written too.
+    RETURNS (DenseIndex): The index in the folder.
     RAISES (BioclinError): The folder holds something else, or faiss is missing.
     """
     arrays = _name_arrays(kb)
@@ -82,21 +83,19 @@ def embed_names(
     files = {p.name: p.stat().st_size for p in sorted(partial.iterdir()) if p.name != PLAN}
     (partial / META).write_text(json.dumps({**plan, "files": files}, indent=1), "utf-8")
     (partial / PLAN).unlink()
-    if path.exists():
-        shutil.rmtree(path)
+    remove(path)
     partial.rename(path)
     return DenseIndex.open(path, kb, encoder, device=encoder.device)
 
 
 def _start(partial: Path, plan: dict[str, Any]) -> None:
-    """Keep what a killed run of the same plan has encoded; else begin anew."""
+    """Keep what an interrupted run of the same plan has encoded; otherwise start again."""
     try:
         same = json.loads((partial / PLAN).read_text("utf-8")) == plan
     except (OSError, ValueError):
         same = False
     if not same:
-        if partial.exists():
-            shutil.rmtree(partial)
+        remove(partial)
         partial.mkdir(parents=True)
         (partial / PLAN).write_text(json.dumps(plan), "utf-8")
 
@@ -108,7 +107,7 @@ def _encode(
     file: Path,
     progress: Progress | None,
 ) -> None:
-    """Append the vectors of these names of the knowledge base that the file does not hold yet."""
+    """Append the vectors of these names that the file does not contain yet."""
     vector_bytes = encoder.width * np.dtype(np.float16).itemsize
     with file.open("ab") as out:
         n_done = out.tell() // vector_bytes
@@ -125,24 +124,18 @@ def _encode(
 
 
 def _name_arrays(kb: KnowledgeBase) -> dict[str, NDArray[Any]]:
-    """RETURNS (dict[str, NDArray]): What `DenseIndex` knows of names; vectors are numbered as their
-    names first occur."""
+    """Make the arrays that map names to vectors, which are numbered as their names first occur."""
     hashes = np.fromiter(
         (hash_text(fold_case(name)) for name in kb.names), np.uint64, len(kb.names)
     )
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int32)
-    number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    row_of_name = number[group]
-    start = np.zeros(len(first) + 1, np.int64)
-    np.cumsum(np.bincount(row_of_name), out=start[1:])
+    row_of_name, _ = number_groups(hashes)
     names = np.argsort(row_of_name, kind="stable").astype(np.int32)
-    return {NAMES: names, START: start, ROW_OF_NAME: row_of_name}
+    return {NAMES: names, START: starts(np.bincount(row_of_name)), ROW_OF_NAME: row_of_name}
 
 
 def _write_graph(vectors: NDArray[np.float16], file: Path) -> None:
-    """Link each vector to like ones (HNSW, Malkov & Yashunin 2018), as numbers of 8 bits. Threads
-    that add vectors at the same time may link them in another way each time."""
+    """Write a graph of similar vectors (HNSW, Malkov & Yashunin 2018) with numbers of 8 bits. It
+    may differ between runs, because several threads add vectors."""
     faiss = import_faiss()
     n, width = vectors.shape
     bits = faiss.ScalarQuantizer.QT_8bit

@@ -1,4 +1,4 @@
-"""The names whose vectors are nearest to the vector of a mention."""
+"""Find the names whose vectors are nearest to the vector of a mention."""
 
 import json
 from collections.abc import Sequence
@@ -14,28 +14,28 @@ from ...encoders.names import NameEncoder
 from ...errors import BioclinError
 from ...types import FloatArray, IntArray
 from ..kb.knowledge_base import KnowledgeBase
+from ..names.columns import ranges, ranks
 
-# Raised with every change of the files; a folder of another version has to be built again.
+# Raised with every change of the files; a folder of another version must be built again.
 FORMAT = 1
 META, VECTORS, GRAPH = "meta.json", "vectors.f16", "graph.faiss"
-# Arrays beside them: names that each vector stands for, where those of a vector begin, and the
-# vector of each name.
+# Arrays: the names of each vector, where those of a vector begin, and the vector of each name.
 NAMES, START, ROW_OF_NAME = "names.npy", "start.npy", "row_of_name.npy"
-# Vectors and questions that are compared at once.
+# Vectors and queries that are compared at once.
 ROWS, QUERIES = 32_768, 512
-# Of the graph: vectors that are kept in view, and how many times k of them are compared exactly.
+# The graph: size of the candidate list, and how many times k vectors are compared exactly.
 N_VIEWED, REFINED = 128, 2
 AGAIN = "build it again with `bioclin embed-kb`"
 
 
 class DenseIndex:
-    """Vectors of the names of a knowledge base, memory-mapped; see `embed.embed_names`.
+    """Search the vectors of the names of a knowledge base, memory-mapped. See `embed.embed_names`.
 
     path (Path): Its folder.
-    kb (KnowledgeBase): What the names are of.
+    kb (KnowledgeBase): Contains the names.
     meta (dict): format; kb, encoder (their hashes); pooling, width, n_vectors, files.
-    encoder (NameEncoder | None): What the vectors are from.
-    device (torch.device): Where vectors are compared.
+    encoder (NameEncoder | None): The encoder that made the vectors.
+    device (torch.device): Device on which vectors are compared.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class DenseIndex:
         kb (KnowledgeBase): The one that it was built for.
         encoder (NameEncoder | None): The one that it was built with; None to search vectors only.
         device (torch.device | str | None): None for the GPU if there is one, else the CPU.
-        RAISES (BioclinError): It is no index, cut off, of another version, or of another knowledge
-            base or encoder.
+        RAISES (BioclinError): It is not an index, is cut off, or belongs to another version,
+            knowledge base or encoder.
         """
         path = Path(path)
         try:
@@ -91,16 +91,20 @@ class DenseIndex:
         return len(self._vectors)
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
-        """RETURNS (FloatArray): (n_texts, width), the encoder's vectors.
-        RAISES (BioclinError): It was opened without its encoder."""
+        """Encode texts.
+
+        RETURNS (FloatArray): (n_texts, width).
+        RAISES (BioclinError): It was opened without its encoder.
+        """
         if self.encoder is None:
             raise BioclinError(f"{self.path} was opened without its encoder: give one to `open`")
         return self.encoder.encode(texts)
 
     def vectors_of(self, names: Sequence[int] | NDArray[Any]) -> FloatArray:
-        """
+        """Get the vectors of names.
+
         names (Sequence[int] | NDArray): (n,) rows of names of the knowledge base.
-        RETURNS (FloatArray): (n, width), the vectors that stand for them.
+        RETURNS (FloatArray): (n, width).
         """
         return self._vectors[self._row_of_name[np.asarray(names, np.int64)]].astype(np.float32)
 
@@ -109,8 +113,8 @@ class DenseIndex:
 
         vectors (FloatArray): (n, width), of length 1, from the same encoder.
         k (int): How many for each.
-        RETURNS (tuple[IntArray, FloatArray]): (n, k) rows of names of the knowledge base, -1 where
-            there are no more, and their cosines, best first, then by number of the vector.
+        RETURNS (tuple[IntArray, FloatArray]): (n, k) rows of names of the knowledge base, -1 if
+            there are fewer, and their cosines, best first, then by number of the vector.
         """
         found = np.full((len(vectors), k), -1, np.int32)
         cosines = np.zeros((len(vectors), k), np.float32)
@@ -132,10 +136,9 @@ class DenseIndex:
         scores, rows = scores[rows >= 0], rows[rows >= 0]
         first = self._start[rows]
         n_names = self._start[rows + 1] - first
-        end = np.cumsum(n_names)
-        names = self._names[np.repeat(first - end + n_names, n_names) + np.arange(n_names.sum())]
+        names = self._names[ranges(first, n_names)]
         query, scores = np.repeat(query, n_names), np.repeat(scores, n_names)
-        rank = np.arange(len(query)) - np.searchsorted(query, query)
+        rank = ranks(query)
         kept = rank < found.shape[1]
         found[query[kept], rank[kept]] = names[kept]
         cosines[query[kept], rank[kept]] = scores[kept]
@@ -163,7 +166,7 @@ class DenseIndex:
 
     @cached_property
     def _graph(self) -> Any:
-        """The graph of faiss; None where all vectors are compared."""
+        """The graph of faiss; None if all vectors are compared."""
         if self.device.type != "cpu" or GRAPH not in self.meta["files"]:
             return None
         faiss = import_faiss()
@@ -175,13 +178,18 @@ class DenseIndex:
 
 
 def map_vectors(file: Path, width: int) -> NDArray[np.float16]:
-    """RETURNS (NDArray[np.float16]): (n_vectors, width), memory-mapped; copy-on-write only because
-    torch warns about arrays that cannot be written."""
+    """Map the vectors in a file to memory; copy-on-write, as torch warns about read-only arrays.
+
+    RETURNS (NDArray[np.float16]): (n_vectors, width).
+    """
     return np.memmap(file, np.float16, "c").reshape(-1, width)
 
 
 def import_faiss() -> Any:
-    """RAISES (BioclinError): It is not installed."""
+    """Import faiss, which the extra `dense` installs.
+
+    RAISES (BioclinError): It is not installed.
+    """
     try:
         import faiss
     except ImportError:
@@ -200,7 +208,7 @@ def _check(
         )
     if meta["kb"] != kb.hash:
         raise BioclinError(
-            f"{path} is of the knowledge base {meta['kb']}, this one is {kb.hash}: {AGAIN}"
+            f"{path} belongs to the knowledge base {meta['kb']}, this one is {kb.hash}: {AGAIN}"
         )
     for name, size in meta["files"].items():
         if not (path / name).is_file() or (path / name).stat().st_size != size:

@@ -212,6 +212,21 @@ class KnowledgeBase:
         """Get the semantic types of the concept in row i."""
         return tuple(self.meta["types"][j] for j in self._row("types", i))
 
+    def names_by_language(self) -> dict[str, int]:
+        """Count the names in each language."""
+        counts = np.bincount(self.name_lang, minlength=len(self.langs)).tolist()
+        return {lang: n for lang, n in zip(self.langs, counts, strict=True) if n}
+
+    def describe(self) -> dict[str, Any]:
+        """Describe its content, sources and size, as numbers and strings."""
+        keys = ("name", "version", "n_concepts", "n_names", "sources", "skipped", "format", "hash")
+        return {
+            **{key: self.meta[key] for key in keys},
+            "names_in": self.names_by_language(),
+            "n_types": len(self.meta["types"]),
+            "bytes": sum(file.stat().st_size for file in self.path.iterdir()) if self.path else 0,
+        }
+
     # -- index -----------------------------------------------------------------------------------
 
     @cached_property

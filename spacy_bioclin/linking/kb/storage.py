@@ -16,7 +16,7 @@ FORMAT = 3
 META = "meta.json"
 # A memory mapping costs a file handle and a page, so smaller arrays are read.
 MIN_MAPPED = 2**16
-ARRAYS: Mapping[str, str | None] = srsly.read_yaml(Path(__file__).with_name("arrays.yml"))
+ARRAYS = frozenset(srsly.read_yaml(Path(__file__).with_name("arrays.yml")))
 DESCRIBED = {"hash": str, "arrays": dict, "types": list, "lang_codes": list}
 
 
@@ -56,7 +56,7 @@ def check_meta(meta: Any, where: str) -> None:
             "build it again with `bioclin kb build`"
         )
     wrong = [key for key, kind in DESCRIBED.items() if not isinstance(meta.get(key), kind)]
-    if wrong or not meta["arrays"].keys() >= ARRAYS.keys():
+    if wrong or not meta["arrays"].keys() >= ARRAYS:
         raise BioclinError(
             f"{where}: {META} is damaged ({wrong[0] if wrong else 'an array'} is missing): build "
             "the knowledge base again"

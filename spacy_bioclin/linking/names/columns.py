@@ -1,4 +1,4 @@
-"""Columns of a knowledge base: many strings in two arrays, and lists of numbers for each row."""
+"""Store many strings in two arrays, and find where lists of numbers begin."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,8 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-# Strings are copied in blocks: the positions of their bytes take eight times their room.
+from ...types import IntArray
+
+# Strings are copied in blocks, because the positions of their bytes need eight times their memory.
 BLOCK = 100_000
 
 
@@ -16,7 +19,7 @@ class Strings(Sequence[str]):
 
     def __init__(self, data: np.ndarray, start: np.ndarray) -> None:
         self.data, self.start = data, start
-        # A slice of a view costs a fraction of a slice of an array.
+        # Slicing a view is several times faster than slicing an array.
         self._view = data.data
 
     def __len__(self) -> int:
@@ -38,7 +41,7 @@ class Strings(Sequence[str]):
                 yield str(self._view[begin:end], "utf-8")
 
     def find(self, text: str) -> int | None:
-        """RETURNS (int | None): Where the text stands, if the column is sorted by bytes."""
+        """Find the row of a text in a column that is sorted by bytes, or None."""
         wanted, low, high = text.encode("utf-8", "surrogatepass"), 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -49,14 +52,14 @@ class Strings(Sequence[str]):
         return None
 
     def take(self, rows: np.ndarray) -> "Strings":
-        """RETURNS (Strings): A copy of these rows, in this order."""
+        """Copy these rows, in this order."""
         lengths = np.diff(self.start)[rows]
         start = starts(lengths)
         data = np.empty(start[-1], np.uint8)
         for i in range(0, len(rows), BLOCK):
             block = slice(i, i + BLOCK)
             begin, end = start[i], start[min(i + BLOCK, len(rows))]
-            # Where each byte comes from: so far along in its string, which begins there.
+            # The source of each byte: where its string begins, and how far along it is.
             along = np.arange(end - begin) - np.repeat(start[:-1][block] - begin, lengths[block])
             origin = np.repeat(self.start[rows[block]], lengths[block])
             data[begin:end] = self.data[origin + along]
@@ -64,7 +67,7 @@ class Strings(Sequence[str]):
 
 
 class StringBuffer:
-    """Strings that come one after the other."""
+    """Collect strings one after the other."""
 
     def __init__(self) -> None:
         self.data, self.start = bytearray(), array("q", [0])
@@ -75,12 +78,12 @@ class StringBuffer:
         self.start.append(len(self.data))
 
     def strings(self) -> Strings:
-        """RETURNS (Strings): What was added; nothing can be added any more."""
+        """Get the column of all strings; nothing can be added afterwards."""
         return Strings(as_array(self.data, np.uint8), as_array(self.start, np.int64))
 
 
 def pack_strings(texts: Iterable[str]) -> Strings:
-    """RETURNS (Strings): A column of these texts."""
+    """Make a column of texts."""
     buffer = StringBuffer()
     for text in texts:
         buffer.append(text)
@@ -88,13 +91,39 @@ def pack_strings(texts: Iterable[str]) -> Strings:
 
 
 def as_array(values: Any, dtype: Any) -> np.ndarray:
-    """RETURNS (np.ndarray): The same memory of an `array` or bytearray, also where it is empty."""
+    """View the memory of an `array` or bytearray as NumPy array, also if it is empty."""
     return np.frombuffer(values, dtype) if len(values) else np.empty(0, dtype)
 
 
 def starts(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """RETURNS (np.ndarray): (n + 1,) int64: where each of n lists begins that lie one after the
-    other; the last number is where all end."""
+    """Compute where each of n lists begins if they are stored one after the other.
+
+    RETURNS (np.ndarray): (n + 1,) int64; the last number is where the last list ends.
+    """
     found = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=found[1:])
     return found
+
+
+def ranges(start: IntArray, lengths: IntArray) -> NDArray[np.int64]:
+    """Concatenate the ranges from start[i] to start[i] + lengths[i]."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - lengths), lengths)
+
+
+def ranks(groups: IntArray) -> IntArray:
+    """Count from 0 within each group of equal numbers, which are sorted."""
+    return np.arange(len(groups)) - np.searchsorted(groups, groups)
+
+
+def number_groups(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number groups of equal hashes in the order of their first members.
+
+    hashes (np.ndarray): (n,) any sortable values.
+    RETURNS (tuple[np.ndarray, np.ndarray]): (n,) int32 group of each, and (n_groups,) position of
+        the first member of each group.
+    """
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int32)
+    number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return number[group], np.sort(first)

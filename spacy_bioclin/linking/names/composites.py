@@ -1,6 +1,6 @@
-"""Names that stand for several concepts: "breast and ovarian cancer", "cáncer de mama y ovario".
+"""Split names of several concepts: "breast and ovarian cancer", "cáncer de mama y ovario".
 
-What the parts share is said once, and which words these are follows from the order of words in the
+Words that the parts share occur once. Which words these are follows from the word order of the
 language and from the lists in composites.yml:
 
 - codes: "type 1 and 2 diabetes", "hepatitis B y C";
@@ -10,23 +10,15 @@ language and from the lists in composites.yml:
   word of the first part: "ventricular tachycardia and fibrillation";
 - Spanish, the words before the adjectives: "metástasis hepáticas y pulmonares".
 
-Names that are known as a whole ("hereditary breast and ovarian cancer") are the caller's affair.
+The caller looks for names that are known as a whole ("hereditary breast and ovarian cancer").
 """
 
 import re
 
 from ...text import fold_by_char
-from .coordination import (
-    WordRules,
-    Words,
-    load_word_rules,
-    matches,
-    n_leading,
-    show,
-    split_conjuncts,
-)
+from .coordination import WordRules, Words, load_word_rules, matches, show, split_conjuncts
 
-# Longer mentions, and mentions of more parts, are left whole.
+# Longer mentions, and mentions of more parts, are not split.
 MAX_CHARACTERS, MAX_PARTS = 150, 12
 
 _CODE = re.compile(r"[A-Z]?\d{1,4}[A-Za-z]?|[IVX]{1,4}[ABCabc]?|[A-Zα-ω]")
@@ -35,11 +27,11 @@ _GREEK = re.compile("alpha|alfa|beta|gamma|delta|kappa")
 
 
 def split_composite(mention: str, lang: str) -> tuple[str, ...]:
-    """Take a coordinated name apart.
+    """Split a coordinated name.
 
-    mention (str): What a text calls one or several concepts.
+    mention (str): A name of one or several concepts.
     lang (str): "en" or "es".
-    RETURNS (tuple[str, ...]): The name of each part, or the mention alone if it has no parts.
+    RETURNS (tuple[str, ...]): The name of each part, or only the mention if it has no parts.
     RAISES (BioclinError): If there are no rules for the language.
     """
     rules = load_word_rules(lang)
@@ -51,17 +43,17 @@ def split_composite(mention: str, lang: str) -> tuple[str, ...]:
 
 
 def _parts(conjuncts: list[Words], rules: WordRules) -> list[Words]:
-    """The words of each part; less than two where the name is no composite."""
+    """List the words of each part; fewer than two if the name is not a composite."""
     coded = _codes(conjuncts)
     if coded:
         return coded
-    n_fillers = [n_leading(words, rules.filler) for words in conjuncts]
+    n_fillers = [rules.n_leading(words, "fillers") for words in conjuncts]
     conjuncts = [words[n:] for words, n in zip(conjuncts, n_fillers, strict=True)]
     if not all(conjuncts):
         return []
     last = conjuncts[-1]
     if rules.lang == "en" and n_fillers[-1] and len(last) == 1:  # "colon and other cancers"
-        return [w if matches(rules.head, w[-1]) else w + last for w in conjuncts[:-1]] + [last]
+        return [w if rules.matches("heads", w[-1]) else w + last for w in conjuncts[:-1]] + [last]
     if _has_apposition(conjuncts, rules):
         return []
     found = _preposition(conjuncts, rules)
@@ -71,7 +63,7 @@ def _parts(conjuncts: list[Words], rules: WordRules) -> list[Words]:
 
 
 def _codes(conjuncts: list[Words]) -> list[Words]:
-    """Letters and numbers: "type 1 and (type) 2 diabetes", "MEN1 and 2", "FOXC1 and FOXC2"."""
+    """Split names with codes: "type 1 and (type) 2 diabetes", "MEN1 and 2", "FOXC1 and FOXC2"."""
     *prefix, code = conjuncts[0]
     stem = _STEM_AND_CODE.fullmatch(code)
     if not stem and not _CODE.fullmatch(code):
@@ -100,21 +92,21 @@ def _codes(conjuncts: list[Words]) -> list[Words]:
 
 
 def _preposition(conjuncts: list[Words], rules: WordRules) -> tuple[int, int] | None:
-    """Conjunct and position of the preposition that parts share: the last one of the first
-    conjunct, else the first one of all. Words stand on both sides of it."""
+    """Find conjunct and position of the preposition that parts share: the last one of the first
+    conjunct, else the first one of all. It has words on both sides."""
     for index, words in enumerate(conjuncts):
-        found = [i for i in range(1, len(words) - 1) if matches(rules.preposition, words[i])]
+        found = [i for i in range(1, len(words) - 1) if rules.matches("prepositions", words[i])]
         if found:
             return index, found[0 if index else -1]
     return None
 
 
 def _has_apposition(conjuncts: list[Words], rules: WordRules) -> bool:
-    """Whether a preposition that others do not repeat follows a comma: "adenocarcinoma, de patrón
-    sólido y tubular"."""
+    """Check whether a preposition that the last part does not repeat follows a comma:
+    "adenocarcinoma, de patrón sólido y tubular"."""
     *middle, last = [words[0] for words in conjuncts[1:]]
     return any(
-        matches(rules.preposition, word) and fold_by_char(word)[:2] != fold_by_char(last)[:2]
+        rules.matches("prepositions", word) and fold_by_char(word)[:2] != fold_by_char(last)[:2]
         for word in middle
     )
 
@@ -122,13 +114,13 @@ def _has_apposition(conjuncts: list[Words], rules: WordRules) -> bool:
 def _around_preposition(
     conjuncts: list[Words], index: int, position: int, rules: WordRules
 ) -> list[Words]:
-    """Parts that share what stands before a preposition, what stands after it, or both."""
+    """Split parts that share the words before a preposition, after it, or both."""
     words = conjuncts[index]
     heads = [*conjuncts[:index], words[:position]]
     if index:
         heads = _without_preposition(heads, rules)
-    begin = position + 1 + n_leading(words[position + 1 :], rules.filler)
-    end = begin + n_leading(words[begin:], rules.article)
+    begin = position + 1 + rules.n_leading(words[position + 1 :], "fillers")
+    end = begin + rules.n_leading(words[begin:], "articles")
     link, right = [words[position], *words[begin:end]], [words[end:], *conjuncts[index + 1 :]]
     if not right[0]:
         return []
@@ -138,7 +130,7 @@ def _around_preposition(
     tails = _tails(link, right, rules)
     if not tails:
         return []
-    alone = [head for head in heads[:-1] if matches(rules.alone, head[-1])]
+    alone = [head for head in heads[:-1] if rules.matches("alone", head[-1])]
     return [
         *alone,
         *([*head, *tail] for head in heads if head not in alone for tail in tails),
@@ -147,39 +139,40 @@ def _around_preposition(
 
 
 def _is_name(words: Words, rules: WordRules) -> bool:
-    """Whether words are a name of their own: in Spanish the first, in English the last counts."""
-    return matches(rules.head, words[0] if rules.lang == "es" else words[-1])
+    """Check whether words are a complete name, by their first word in Spanish, their last in
+    English."""
+    return rules.matches("heads", words[0] if rules.lang == "es" else words[-1])
 
 
 def _tails(link: Words, right: list[Words], rules: WordRules) -> list[Words]:
-    """What follows a head: preposition, article and words, once for each part."""
+    """List what follows a head in each part: preposition, article and words."""
     if len(right) > 1:
         right = _spanish_tails(right, rules) if rules.lang == "es" else _english_tails(right, rules)
     tails = [[*link, *words] for words in right[:1]]
     for words in right[1:]:
-        own = matches(rules.preposition, words[0])
+        own = rules.matches("prepositions", words[0])
         if rules.lang == "es" and not rules.is_adjective(right[0][0]):
             own = own or rules.is_adjective(words[0])  # "dolor de cabeza y abdominal"
-        has_article = matches(rules.article, words[0])
+        has_article = rules.matches("articles", words[0])
         tails.append(words if own else [*link[: 1 if has_article else None], *words])
     return tails
 
 
 def _english_tails(right: list[Words], rules: WordRules) -> list[Words]:
-    """ "of the small and large bowel" and "of cleft lip and palate"; most share nothing more."""
+    """Complete "of the small and large bowel" and "of cleft lip and palate"; most need nothing."""
     first, last = right[0], right[-1]
     shares_end = len(first) == 1 < len(last) and rules.is_adjective(first[0])
-    shares_start = len(first) > 1 == len(last) and matches(rules.shared, first[0])
+    shares_start = len(first) > 1 == len(last) and rules.matches("shared", first[0])
     return _english(right, rules) if shares_end or shares_start else right
 
 
 def _spanish_tails(right: list[Words], rules: WordRules) -> list[Words]:
-    """Adjectives of the noun after the preposition ("de células grandes y pequeñas"), and one at
-    the end that holds for all ("de mama y ovario hereditario")."""
+    """Complete adjectives of the noun after the preposition ("de células grandes y pequeñas"), and
+    repeat one at the end that belongs to all ("de mama y ovario hereditario")."""
     if all(rules.is_adjective(words[0]) for words in right[1:]):
         return _spanish(right, rules) if rules.is_adjective(right[0][-1]) else right
     *others, last = right
-    is_shared = [matches(rules.shared, words[-1]) for words in right]
+    is_shared = [rules.matches("shared", words[-1]) for words in right]
     if len(last) > 1 and is_shared[-1] and not any(is_shared[:-1]):
         return [*([*words, last[-1]] for words in others), last]
     return right
@@ -193,15 +186,15 @@ def _without_preposition(conjuncts: list[Words], rules: WordRules) -> list[Words
 
 
 def _english(conjuncts: list[Words], rules: WordRules) -> list[Words]:
-    """Words that parts share at the end or at the beginning."""
-    conjuncts = [words[n_leading(words, rules.article) :] or words for words in conjuncts]
+    """Complete parts that share words at the end or at the beginning."""
+    conjuncts = [words[rules.n_leading(words, "articles") :] or words for words in conjuncts]
     first, *others = conjuncts
     last = conjuncts[-1]
     if len(last) == 1:  # "ventricular tachycardia and fibrillation"
         start = first[:-1] if rules.is_adjective(first[0]) else []
         return [first, *(start + words if len(words) == 1 else words for words in others)]
     head = _english_head(first, last, rules)
-    is_name = [matches(rules.head, words[-1]) for words in conjuncts]
+    is_name = [rules.matches("heads", words[-1]) for words in conjuncts]
     parts = [w if own else w + head for w, own in zip(conjuncts[:-1], is_name, strict=False)]
     if is_name[0] and fold_by_char(first[-1]) != fold_by_char(last[-1]):
         start = []
@@ -211,48 +204,48 @@ def _english(conjuncts: list[Words], rules: WordRules) -> list[Words]:
 
 
 def _english_head(first: Words, last: Words, rules: WordRules) -> Words:
-    """The last word, and adjectives before it that cannot be all of what is said of it:
+    """Find the last word, with adjectives before it that belong to it:
     "Duchenne or Becker muscular dystrophy", but "renal and severe cardiac failure"."""
     start = len(last) - 1
-    if start > 1 and matches(rules.compound, " ".join(last[-2:])):
+    if start > 1 and rules.matches("compounds", " ".join(last[-2:])):
         start -= 1
-    if not matches(rules.shared, last[0]) or matches(rules.shared, first[-1]):
+    if not rules.matches("shared", last[0]) or rules.matches("shared", first[-1]):
         while start > 1 and rules.is_adjective(last[start - 1]):
             start -= 1
     return last[start:]
 
 
 def _english_start(first: Words, modifiers: Words, rules: WordRules) -> Words:
-    """Words of the first part that hold for all: "hereditary breast and ovarian cancer", "left
-    ventricular systolic and diastolic dysfunction"."""
-    if not modifiers or matches(rules.shared, modifiers[0]):
+    """Find words of the first part that belong to all: "hereditary breast and ovarian cancer",
+    "left ventricular systolic and diastolic dysfunction"."""
+    if not modifiers or rules.matches("shared", modifiers[0]):
         return []
     if len(modifiers) == 1 and all(map(rules.is_adjective, [*first, *modifiers])):
         return first[:-1]
-    return first[: n_leading(first[:-1], rules.shared)]
+    return first[: rules.n_leading(first[:-1], "shared")]
 
 
 def _spanish(conjuncts: list[Words], rules: WordRules) -> list[Words]:
-    """The noun of the first part for the adjectives of the others: "metástasis hepáticas y
-    pulmonares"; a part that begins with a noun is a name of its own."""
+    """Repeat the noun of the first part for the adjectives of the others ("metástasis hepáticas y
+    pulmonares"); a part that begins with a noun is complete."""
     first, last = conjuncts[0], conjuncts[-1]
     if len(first) == 1 and rules.is_adjective(first[0]):  # "de alto y bajo grado"
         shared = last[1:] if rules.is_adjective(last[0]) else []
         return [*(words + shared for words in conjuncts[:-1]), last] if shared else []
     parts = [first]
     for words in conjuncts[1:]:
-        depends = rules.is_adjective(words[0]) or matches(rules.preposition, words[0])
+        depends = rules.is_adjective(words[0]) or rules.matches("prepositions", words[0])
         parts.append([*_noun_phrase(first, words[0], rules), *words] if depends else words)
     return parts
 
 
 def _noun_phrase(words: Words, adjective: str, rules: WordRules) -> Words:
-    """Words without the adjectives in whose place another one comes: those of course and degree,
-    and one of place or kind, which stands before them."""
+    """Remove the adjectives that another one replaces: those of course and degree, and one of place
+    or kind before them."""
     end = _before_adverbs(words, len(words), rules)
-    while end > 1 and matches(rules.shared, words[end - 1]):
+    while end > 1 and rules.matches("shared", words[end - 1]):
         end = _before_adverbs(words, end - 1, rules)
-    if end < len(words) and matches(rules.shared, adjective):
+    if end < len(words) and rules.matches("shared", adjective):
         return words[:end]
     if end > 1 and rules.is_adjective(words[end - 1]):
         end = _before_adverbs(words, end - 1, rules)
@@ -260,7 +253,7 @@ def _noun_phrase(words: Words, adjective: str, rules: WordRules) -> Words:
 
 
 def _before_adverbs(words: Words, end: int, rules: WordRules) -> int:
-    """Where the adverbs begin that stand right before `end`."""
-    while end > 1 and matches(rules.adverb, words[end - 1]):
+    """Find where the adverbs right before `end` begin."""
+    while end > 1 and rules.matches("adverbs", words[end - 1]):
         end -= 1
     return end

@@ -1,8 +1,9 @@
-"""The words of a coordinated name and what they are, by the lists in composites.yml."""
+"""Split a coordinated name into words, and classify them by the lists in composites.yml."""
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ _HIDDEN = str.maketrans(" ,/", "\ue000\ue001\ue002")
 _SHOWN = str.maketrans("\ue000\ue001\ue002", " ,/")
 _TOKEN = re.compile(r",(?=\s)|/(?=\s)|(?:\([^()]*\)|[^\s,(]|,(?!\s)|\()+(?:\s+\([^()]*\))*")
 _SLASH = re.compile(r"[^\W\d_][\w'-]{2,}(?:/[^\W\d_][\w'-]{2,})+")
-# "hypo- and hyperglycemia": letters that "glycemia" has at least.
+# Fewest letters of a stem such as "glycemia" in "hypo- and hyperglycemia".
 _STEM_LETTERS = 4
 
 Words = list[str]
@@ -29,52 +30,40 @@ class WordRules(NamedTuple):
     """The lists of a language as patterns of whole folded words.
 
     lang (str): The language.
-    mark (re.Pattern[str]): What every coordinated name holds, as a mention has it.
+    mark (re.Pattern[str]): Occurs in every coordinated name.
     fixed (re.Pattern[str]): Phrases that stay together.
-    coordinator, preposition, article, filler, shared, alone, head, noun, adjective, adverb, whole,
-        compound (re.Pattern[str]): See composites.yml.
+    lists (Mapping[str, re.Pattern[str]]): The other lists, see composites.yml.
     prefixes (tuple[str, ...]): Beginnings of words, the longest first.
     """
 
     lang: str
     mark: re.Pattern[str]
     fixed: re.Pattern[str]
-    coordinator: re.Pattern[str]
-    preposition: re.Pattern[str]
-    article: re.Pattern[str]
-    filler: re.Pattern[str]
-    shared: re.Pattern[str]
-    alone: re.Pattern[str]
-    head: re.Pattern[str]
-    noun: re.Pattern[str]
-    adjective: re.Pattern[str]
-    adverb: re.Pattern[str]
-    whole: re.Pattern[str]
-    compound: re.Pattern[str]
+    lists: Mapping[str, re.Pattern[str]]
     prefixes: tuple[str, ...]
 
+    def matches(self, name: str, word: str) -> bool:
+        """Check whether a word is in a list. See `matches`."""
+        return matches(self.lists[name], word)
+
     def is_adjective(self, word: str) -> bool:
-        """Whether a word describes and is no name."""
-        if matches(self.head, word) or matches(self.noun, word):
+        """Check whether a word is an adjective, and not a name."""
+        if self.matches("heads", word) or self.matches("nouns", word):
             return False
-        return matches(self.adjective, word) or matches(self.shared, word)
+        return self.matches("adjectives", word) or self.matches("shared", word)
+
+    def n_leading(self, words: Words, name: str) -> int:
+        """Count the words at the beginning that are in a list."""
+        return len(list(takewhile(partial(self.matches, name), words)))
 
 
 def matches(pattern: re.Pattern[str], word: str) -> bool:
-    """Whether a word, without what it has in brackets, is in a list."""
+    """Check whether a word, without what it has in brackets, matches a pattern."""
     return pattern.fullmatch(fold_by_char(word.partition(" (")[0])) is not None
 
 
-def n_leading(words: Words, pattern: re.Pattern[str]) -> int:
-    """How many words at the beginning are in a list."""
-    n = 0
-    while n < len(words) and matches(pattern, words[n]):
-        n += 1
-    return n
-
-
 def show(words: Words) -> str:
-    """Words as one name, phrases as they were."""
+    """Join words to one name, with phrases as they were."""
     return " ".join(words).translate(_SHOWN)
 
 
@@ -84,7 +73,7 @@ def load_word_rules(lang: str) -> WordRules:
 
     lang (str): "en" or "es".
     RETURNS (WordRules): The patterns.
-    RAISES (BioclinError): If there are no lists for the language.
+    RAISES (BioclinError): There are no lists for the language.
     """
     if lang not in LANGS:
         raise BioclinError(
@@ -92,42 +81,31 @@ def load_word_rules(lang: str) -> WordRules:
             f" Use one of {', '.join(LANGS)}."
         )
     data = srsly.read_yaml(LISTS)
-    lists = data[lang]
-
-    def pattern(name: str) -> re.Pattern[str]:
-        # An empty list matches no word: none is empty.
-        return re.compile("|".join(lists[name]).replace("*", r"[\w-]*"))
-
-    coordinators = "|".join(lists["coordinators"]).replace("asi", "as[ií]")
-    fixed = [*lists["fixed"], *(word for word in lists["coordinators"] if " " in word)]
+    words = data[lang]
+    # An empty list matches no word, since no word is empty.
+    lists = {
+        name: re.compile("|".join(values).replace("*", r"[\w-]*")) for name, values in words.items()
+    }
+    lists["shared"] = re.compile(rf"(?:{lists['shared'].pattern})(?:e?s)?")
+    coordinators = "|".join(words["coordinators"]).replace("asi", "as[ií]")
+    fixed = [*words["fixed"], *(word for word in words["coordinators"] if " " in word)]
     return WordRules(
         lang=lang,
         mark=re.compile(rf"\s(?:{coordinators})\s|/", re.IGNORECASE),
         fixed=re.compile(rf"\b(?:{'|'.join(sorted(fixed, key=len, reverse=True))})\b"),
-        coordinator=pattern("coordinators"),
-        preposition=pattern("prepositions"),
-        article=pattern("articles"),
-        filler=pattern("fillers"),
-        shared=re.compile(rf"(?:{pattern('shared').pattern})(?:e?s)?"),
-        alone=pattern("alone"),
-        head=pattern("heads"),
-        noun=pattern("nouns"),
-        adjective=pattern("adjectives"),
-        adverb=pattern("adverbs"),
-        whole=pattern("whole"),
-        compound=pattern("compounds"),
+        lists=lists,
         prefixes=tuple(sorted(data["prefixes"], key=len, reverse=True)),
     )
 
 
 def split_conjuncts(mention: str, rules: WordRules) -> list[Words]:
-    """The words between coordinators and commas.
+    """Split a name at coordinators and commas.
 
     mention (str): A name.
-    rules (WordRules): Of its language.
+    rules (WordRules): The rules of its language.
     RETURNS (list[Words]): Two or more lists of words, none empty; or [] if nothing is coordinated.
-        Phrases and what stands in brackets behind a word belong to one word. A list has its
-        coordinator at the end and its brackets closed.
+        Phrases count as one word, and brackets after a word belong to it. A valid list has a
+        coordinator before its last part, and its brackets are closed.
     """
     if mention.count("(") != mention.count(")"):
         return []
@@ -138,7 +116,7 @@ def split_conjuncts(mention: str, rules: WordRules) -> list[Words]:
             mention = mention[:start] + mention[start:end].translate(_HIDDEN) + mention[end:]
     conjuncts: list[Words] = [[]]
     coordinated = False
-    n_commas = 0  # since the last coordinator: what follows them is said of one part or of all
+    n_commas = 0  # since the last coordinator; words after them belong to one part or to all
     tokens = _TOKEN.findall(mention)
     for token in tokens:
         if _is_coordinator(token, mention, rules):
@@ -152,7 +130,7 @@ def split_conjuncts(mention: str, rules: WordRules) -> list[Words]:
             first, *others = token.split("/")
             conjuncts[-1].append(first)
             conjuncts.extend([other] for other in others)
-        elif matches(rules.whole, token):
+        elif rules.matches("whole", token):
             return []
         else:
             conjuncts[-1].append(token)
@@ -163,16 +141,17 @@ def split_conjuncts(mention: str, rules: WordRules) -> list[Words]:
 
 
 def _is_coordinator(token: str, mention: str, rules: WordRules) -> bool:
-    """In a name with small letters a capital is none ("hepatitis E"), and E is none anyway."""
+    """Check for a coordinator. A capital in a name with small letters is not one ("hepatitis E"),
+    and E never is."""
     if token == "/":
         return True
     if token.isupper() and len(token) == 1 and (token in "EU" or not mention.isupper()):
         return False
-    return rules.coordinator.fullmatch(fold_by_char(token).translate(_SHOWN)) is not None
+    return rules.lists["coordinators"].fullmatch(fold_by_char(token).translate(_SHOWN)) is not None
 
 
 def _whole_words(conjuncts: list[Words], rules: WordRules) -> list[Words]:
-    """Complete words that leave out their end: "hypo- and hyperglycemia"."""
+    """Complete words whose end is left out: "hypo- and hyperglycemia"."""
     whole = [conjuncts[-1]]
     for words in reversed(conjuncts[:-1]):
         start = words[-1].rstrip("-") or words[-1]

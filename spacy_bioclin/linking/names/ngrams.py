@@ -1,37 +1,37 @@
-"""Names that look alike: cosine of character trigrams weighted by rarity (TF-IDF), best k.
+"""Find names that look alike, by the cosine of character trigrams weighted by rarity (TF-IDF).
 
-What scispaCy's candidate generator compares (Neumann et al. 2019), without its graph. A name is the
-sum of its words, and a cosine of sums is a sum over pairs of words: for each word of a text the
-similar words of the vocabulary are found once and remembered, and names are found by these words.
-Millions of names have few words, so that the index is small, built in seconds, and read from disk
-only where it is touched.
+ScispaCy's candidate generator compares the same (Neumann et al. 2019), but with a graph. A name is
+the sum of its words, and a cosine of sums is a sum over pairs of words: for each word of a text
+the similar words of the vocabulary are found once and cached, and names are found by these words.
+Millions of names have few different words, so the index is small and built in seconds, and little
+of it is read from disk.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sparse_dot_topn import sp_matmul_topn
 
 from ...errors import BioclinError
 from ...types import FloatArray, IntArray
+from .columns import ranges, starts
 
 N = 3
-# Texts that are looked up together.
+# Texts that are searched together.
 BATCH = 128
-# Words of the vocabulary by which names are found: those most similar to a word of the text.
+# Names are found by the words of the vocabulary that are most similar to a word of the text.
 N_SIMILAR, MIN_SIMILAR = 128, 0.2
-# Names that are compared in full, at least and for each that is asked for.
+# Names that are compared completely: the minimum, and the number per requested name.
 MIN_COMPARED, COMPARED_PER_K = 64, 2
-# Words whose similar words are remembered.
+# Words whose similar words are cached.
 MAX_REMEMBERED = 100_000
 MAX_ENTRIES = 2**31 - 1
 
 
 def word_grams(word: str) -> list[str]:
-    """RETURNS (list[str]): The different trigrams of " word ", sorted."""
+    """List the different trigrams of " word ", sorted."""
     padded = f" {word} "
     return sorted({padded[i : i + N] for i in range(len(padded) - N + 1)})
 
@@ -39,7 +39,7 @@ def word_grams(word: str) -> list[str]:
 def build_arrays(keys: Sequence[str]) -> dict[str, np.ndarray]:
     """Index a list of names.
 
-    keys (Sequence[str]): Names as words with blanks between them, see `normalize.name_key`.
+    keys (Sequence[str]): Names as words separated by blanks, see `normalize.name_key`.
     RETURNS (dict[str, np.ndarray]): The arrays of `NgramIndex`.
     RAISES (BioclinError): There are no names, or too many for one index.
     """
@@ -83,7 +83,10 @@ def build_arrays(keys: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _number_parts(texts: Iterable[Iterable[str]], numbers: dict[str, int]) -> sparse.csr_matrix:
-    """RETURNS (csr_matrix): (n_texts, n_parts) ones; adds the parts that are new to `numbers`."""
+    """Number the parts of texts, adding new parts to `numbers`.
+
+    RETURNS (csr_matrix): (n_texts, n_parts) with 1 for each part of a text.
+    """
     ids: list[int] = []
     start = [0]
     for parts in texts:
@@ -94,22 +97,15 @@ def _number_parts(texts: Iterable[Iterable[str]], numbers: dict[str, int]) -> sp
     return sparse.csr_matrix(arrays, (len(start) - 1, len(numbers)))
 
 
-def ranges(start: IntArray, lengths: IntArray) -> NDArray[np.int64]:
-    """RETURNS (NDArray[np.int64]): start[0], start[0] + 1, … for each, one after the other."""
-    ends = np.cumsum(lengths, dtype=np.int64)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - lengths), lengths)
-
-
-def _starts(lengths: IntArray) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
 def _row_sums(values: FloatArray, start: IntArray) -> FloatArray:
     return np.add.reduceat(values, start[:-1])
 
 
 def _name_norms(words: sparse.csr_matrix, grams: sparse.csr_matrix) -> FloatArray:
-    """RETURNS (FloatArray): (n_names,) length of the sum of a name's words, in blocks of names."""
+    """Compute the length of the sum of each name's words, in blocks of names.
+
+    RETURNS (FloatArray): (n_names,).
+    """
     norms = []
     for i in range(0, words.shape[0], 100_000):
         vectors = words[i : i + 100_000] @ grams
@@ -118,15 +114,15 @@ def _name_norms(words: sparse.csr_matrix, grams: sparse.csr_matrix) -> FloatArra
 
 
 class NgramIndex:
-    """Finds the names that look most like a text.
+    """Find the names that look most like a text.
 
     arrays (Mapping[str, np.ndarray]): From `build_arrays`; may be memory-mapped. `grams`, `idf`:
-        The trigrams, and log(names / names that hold it) + 1. X_start, X_Y, X_weights: For each X
-        its Ys, as the rows of a sparse matrix; the spelling of a word is its trigrams. X_norm:
-        Lengths of vectors.
-    n_similar (int), min_similar (float): The words of the vocabulary by which names are found: the
-        most similar to a word of the text, from this cosine on. The best names found so are
-        compared in full; all words and 0 find all names.
+        the trigrams, and log(names / names with the trigram) + 1. X_start, X_Y, X_weights: for each
+        X its Ys, as the rows of a sparse matrix; the spelling of a word is its trigrams. X_norm:
+        lengths of vectors.
+    n_similar (int), min_similar (float): For each word of a text, how many similar words of the
+        vocabulary are used to find names, and their lowest cosine. The best names found are
+        compared completely; all words and 0 find all names.
     """
 
     def __init__(
@@ -157,10 +153,10 @@ class NgramIndex:
     def search(self, keys: Sequence[str], k: int) -> tuple[IntArray, FloatArray]:
         """Find the most similar names.
 
-        keys (Sequence[str]): Texts in the form that was indexed.
+        keys (Sequence[str]): Texts in the same form as the names.
         k (int): How many names for each.
-        RETURNS (tuple[IntArray, FloatArray]): (n_keys, k) numbers of names, -1 where there are no
-            more, and their cosines, best first, then by number.
+        RETURNS (tuple[IntArray, FloatArray]): (n_keys, k) numbers of names, -1 if there are fewer,
+            and their cosines, best first, then by number.
         """
         found = np.full((len(keys), k), -1, np.int32)
         scores = np.zeros((len(keys), k), np.float32)
@@ -183,8 +179,10 @@ class NgramIndex:
         scores[rows[kept], rank[kept]] = cosines[order][kept]
 
     def _vectors(self, split: Sequence[Sequence[str]]) -> sparse.csr_matrix:
-        """RETURNS (csr_matrix): (n_texts, n_words): what each word of a name adds to its similarity
-        with a text, as far as the word is similar to one of the text's."""
+        """Compute what each word of the vocabulary adds to the similarity of a name with a text.
+
+        RETURNS (csr_matrix): (n_texts, n_words); only words similar to a word of the text count.
+        """
         self._remember({word for words in split for word in words})
         parts = [self._similar[word] for words in split for word in words]
         ids, values = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
@@ -195,9 +193,12 @@ class NgramIndex:
     def _compare(
         self, split: Sequence[Sequence[str]], rows: IntArray, names: IntArray
     ) -> FloatArray:
-        """RETURNS (FloatArray): (n_pairs,) cosine of each text (by row) and name.
+        """Compute the cosine of each text (by row) and name.
 
-        The names of a text share words, so each different word is compared with it once."""
+        The names of a text share words, so each different word is compared with it once.
+
+        RETURNS (FloatArray): (n_pairs,).
+        """
         if not len(rows):
             return np.zeros(0, np.float32)
         weights = np.zeros((len(split), len(self._idf)), np.float32)
@@ -214,14 +215,15 @@ class NgramIndex:
         n_grams = self._spelling_start[word + 1] - start
         grams = self._spelling[ranges(start, n_grams)]
         values = weights[np.repeat(row, n_grams), grams] * self._idf[grams]
-        dots = _row_sums(_row_sums(values, _starts(n_grams))[which], _starts(n_words))
+        dots = _row_sums(_row_sums(values, starts(n_grams))[which], starts(n_words))
         return np.asarray(dots / (lengths[rows] * self._name_norm[names]), np.float32)
 
     def _weigh(self, words: Sequence[str], weights: FloatArray) -> float:
         """Add a text's trigrams to a row of weights.
 
-        RETURNS (float): Length of the text's vector; a trigram that no name holds is as rare as one
-            that a single name holds."""
+        RETURNS (float): Length of the text's vector; a trigram in no name counts as one in a single
+            name.
+        """
         sums: dict[str, float] = {}
         rarest = float(np.log(self.n_names)) + 1
         for word in words:
@@ -235,7 +237,7 @@ class NgramIndex:
         return math.sqrt(sum(value * value for value in sums.values()))
 
     def _remember(self, words: set[str]) -> None:
-        """Find the words of the vocabulary that are similar to each of these."""
+        """Find and cache the words of the vocabulary that are similar to each of these."""
         new = sorted(words - self._similar.keys())
         if not new:
             return

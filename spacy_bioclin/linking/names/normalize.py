@@ -1,6 +1,7 @@
-"""One form for the many ways in which a name is written, in Spanish and English alike.
+"""Bring the many ways in which a name is written to one form, in Spanish and English alike.
 
-Nothing here asks for the language of a name: notes mix both, and terminologies often do not say.
+Nothing here depends on the language of a name, because notes mix both, and terminologies often do
+not state it.
 """
 
 import re
@@ -18,12 +19,12 @@ SPELLING: dict[str, str] = _DATA["spelling"]
 ENDINGS: dict[str, str] = _DATA["endings"]
 WORD = re.compile(r"[a-z0-9]+")
 POSSESSIVE = re.compile(r"['’`´]s\b")
-# Shorter words are abbreviations and stay.
+# Shorter words are abbreviations, and are not stemmed.
 MIN_STEMMED = 5
 
 
 def fold_name(text: str) -> str:
-    """RETURNS (str): The text without case, accents and possessives, Greek letters by name."""
+    """Remove case, accents and possessives, and write Greek letters by name."""
     folded = text.casefold()
     if not folded.isascii():
         decomposed = unicodedata.normalize("NFKD", folded)
@@ -32,16 +33,16 @@ def fold_name(text: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """The strictest form: two names that share it differ in case, accents or punctuation only.
+    """Normalise a name strictly: equal names differ in case, accents or punctuation only.
 
     text (str): A name or a mention.
-    RETURNS (str): Its words, lower case, ASCII, one blank between them.
+    RETURNS (str): Its words in lower case and ASCII, separated by blanks.
     """
     return " ".join(WORD.findall(fold_name(text)))
 
 
 def _plain_stem(word: str) -> str:
-    """RETURNS (str): Number, gender and spelling folded; see `stem`."""
+    """Fold number, gender and spelling. See `stem`."""
     if word in ROMAN:
         return ROMAN[word]
     if len(word) < MIN_STEMMED or not word.isalpha():
@@ -70,21 +71,21 @@ MODIFIERS = frozenset(_plain_stem(word) for word in _DATA["modifiers"])
 
 @lru_cache(maxsize=1_000_000)
 def stem(word: str) -> str:
-    """Fold what does not change the meaning of a folded word within a name: number, gender and
+    """Fold differences that do not change the meaning of a word within a name: number, gender and
     spelling ("renales", "renal"; "anaemia", "anemia"), adjective and noun ("thrombotic",
-    "thrombosis"), and a few words of one meaning ("renal", "kidney").
+    "thrombosis"), and a few synonyms ("renal", "kidney").
 
-    A stem is no word, and now and then two words meet in one: the strict form comes first.
+    A stem is not a word, and two words may have the same stem, so the strict form is tried first.
     """
     plain = _plain_stem(word)
     return _SYNONYMS.get(plain, plain)
 
 
 def name_key(text: str) -> str:
-    """The loosest form that still means the same: stems in alphabetical order, no stop words.
+    """Normalise a name loosely: its stems in alphabetical order, without stop words.
 
     text (str): A name or a mention, or its normalised form.
-    RETURNS (str): Stems with one blank between them; `normalize(text)` where only stop words stand.
+    RETURNS (str): Stems separated by blanks; `normalize(text)` if it has only stop words.
     """
     words = WORD.findall(fold_name(text))
     return " ".join(sorted({stem(word) for word in words if word not in STOP_WORDS})) or " ".join(
@@ -93,6 +94,5 @@ def name_key(text: str) -> str:
 
 
 def core_key(key: str) -> str:
-    """RETURNS (str): The key without words that say how, how much or where ("severe", "bilateral");
-    as it is where nothing else is left."""
+    """Remove modifiers ("severe", "bilateral") from a key, unless nothing else is left."""
     return " ".join(stem for stem in key.split(" ") if stem not in MODIFIERS) or key

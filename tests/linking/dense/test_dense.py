@@ -166,7 +166,7 @@ def test_folder_is_of_its_knowledge_base_and_encoder(
     again = DenseIndex.open(index.path, kb, encoder)
     assert np.array_equal(again.vectors_of([3]), index.vectors_of([3]))
     smaller = build_kb([Concept("a", "red rash")], tmp_path / "kb", report=SkipReport())
-    with pytest.raises(BioclinError, match="is of the knowledge base"):
+    with pytest.raises(BioclinError, match="belongs to the knowledge base"):
         DenseIndex.open(index.path, smaller)
     other = NameEncoder(str(make_encoder(tmp_path / "electra", "electra")), device="cpu")
     with pytest.raises(BioclinError, match="was built with the encoder"):

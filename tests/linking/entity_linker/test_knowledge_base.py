@@ -298,3 +298,9 @@ def test_bytes_are_not_written_elsewhere(kb: SpacyKnowledgeBase, tmp_path: Path)
         with pytest.raises(BioclinError, match="outside of their folder"):
             kb.from_bytes(srsly.msgpack_dumps({name: b"x"}))
     assert not (tmp_path / "evil").exists()
+
+
+def test_the_old_import_path_warns() -> None:
+    with pytest.warns(DeprecationWarning, match=r"linking\.entity_linker\.hooks"):
+        from spacy_bioclin.linking import spacy_hooks
+    assert spacy_hooks.make_knowledge_base is make_knowledge_base

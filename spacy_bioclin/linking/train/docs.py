@@ -11,32 +11,33 @@ from ...tokenization.abbreviations import find_abbreviations
 from ..bundle import TrainedModel
 from ..docs import mention_texts
 from ..kb.knowledge_base import KnowledgeBase
+from ..learned import N_FOLDS, LearnedMention, LearnedNames
 from ..linker import Linker, Mention
-from .fit import FitSettings, TrainMention, fit_ranker, learn_names
+from .ranker import RankerSettings, TrainMention, fit_ranker
 
 
 class Layer(NamedTuple):
-    """The spans of a Doc that are to be linked.
+    """The spans of Docs to be linked.
 
-    spans_key (str | None): Those of `doc.spans[spans_key]`, or `doc.ents` if None.
-    labels (Collection[str] | None): Only spans of these labels; None: all.
+    spans_key (str | None): Key of `doc.spans`, or None for `doc.ents`.
+    labels (Collection[str] | None): Use spans of these labels; None for all.
     """
 
     spans_key: str | None
     labels: Collection[str] | None
 
     def spans(self, doc: Doc) -> list[Span]:
-        """RETURNS (list[Span]): In order."""
+        """List the spans of a Doc, in order."""
         found = get_spans(doc, self.spans_key)
         return [span for span in found if self.labels is None or span.label_ in self.labels]
 
 
 def gather_mentions(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[TrainMention]:
-    """Take the linked mentions out of gold Docs, in the form in which the linker looks them up.
+    """Collect the linked mentions of gold Docs, in the form in which the linker looks them up.
 
-    docs (Iterable[Doc]): One for each note; `kb_id_` holds ids joined by "|", "" is NIL.
-    linker (Linker): Knows which composite mentions it takes apart.
-    layer (Layer): Which spans.
+    docs (Iterable[Doc]): One for each note; `kb_id_` holds ids joined by "|", or "" for NIL.
+    linker (Linker): Splits composite mentions.
+    layer (Layer): The spans to use.
     RETURNS (list[TrainMention]): See `pair_parts`.
     """
     kb = linker.generator.kb
@@ -55,12 +56,12 @@ def gather_mentions(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[T
 def pair_parts(
     text: str, parts: Sequence[str], ids: tuple[str, ...], note: int
 ) -> list[TrainMention]:
-    """Say what a mention that can be taken apart, or a part of it, means.
+    """Assign the ids of a mention to its parts.
 
     text (str), parts (Sequence[str]): The mention and its parts.
-    ids (tuple[str, ...]): What it means; with one id it is no composite, whatever it looks like.
+    ids (tuple[str, ...]): What it means; a mention with one id is not split.
     note (int): Number of its note.
-    RETURNS (list[TrainMention]): An id for each part where there are as many, else all for each.
+    RETURNS (list[TrainMention]): One id for each part if there are as many, else all for each.
     """
     if len(ids) == 1:
         return [TrainMention(text, ids, note)]
@@ -69,14 +70,22 @@ def pair_parts(
 
 
 def train_linker(
-    linker: Linker, mentions: list[TrainMention], settings: FitSettings
+    linker: Linker, mentions: list[TrainMention], settings: RankerSettings
 ) -> tuple[TrainedModel, dict[str, Any]]:
-    """Train on mentions; the linker itself works with what it learned afterwards.
+    """Train a linker in place on mentions.
 
-    RETURNS (tuple[TrainedModel, dict]): What to write, and counts.
+    RETURNS (tuple[TrainedModel, dict]): The model to write, and counts.
     RAISES (BioclinError): No mention has its concept among the candidates.
     """
-    learned = learn_names(linker.generator, mentions)
+    # A mention with several ids does not show which part of it means what.
+    learned = LearnedNames(
+        linker.generator.kb,
+        (
+            LearnedMention(mention.text, mention.ids[0], mention.note % N_FOLDS)
+            for mention in mentions
+            if len(mention.ids) == 1
+        ),
+    )
     linker.generator.learn(learned)
     linker.ranker, report = fit_ranker(linker.generator, mentions, settings)
     linker.forget()
@@ -85,10 +94,10 @@ def train_linker(
 
 
 def link_gold(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[LinkedMention]:
-    """Link gold mentions, to score the linker alone.
+    """Link gold mentions, to evaluate the linker alone.
 
-    RETURNS (list[LinkedMention]): What `evaluation.linking.score_linking` takes, with every
-        candidate that was found, in order.
+    RETURNS (list[LinkedMention]): For `evaluation.linking.score_linking`, with all candidates in
+        order.
     """
     linked = []
     for note, doc in enumerate(docs):
@@ -102,6 +111,6 @@ def link_gold(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[LinkedM
 
 
 def _own_ids(ids: Iterable[str], kb: KnowledgeBase) -> tuple[str, ...]:
-    """RETURNS (tuple[str, ...]): Alternative ids of the knowledge base's concepts replaced."""
+    """Replace alternative ids by the ids of their concepts."""
     rows = {id: kb.number(id) for id in ids}
     return tuple(dict.fromkeys(id if row is None else str(kb.ids[row]) for id, row in rows.items()))

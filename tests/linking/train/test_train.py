@@ -14,16 +14,22 @@ from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.candidates import N_FEATURES, CandidateGenerator, Pool
 from spacy_bioclin.linking.linker import Linker, Mention
 from spacy_bioclin.linking.ranking import Ranker
-from spacy_bioclin.linking.train.fit import FitSettings, TrainMention, _pad, _train, fit_ranker
-from spacy_bioclin.linking.train.fit_docs import (
+from spacy_bioclin.linking.train.docs import (
     Layer,
     gather_mentions,
     link_gold,
     pair_parts,
     train_linker,
 )
+from spacy_bioclin.linking.train.ranker import (
+    RankerSettings,
+    TrainMention,
+    _pad,
+    _train,
+    fit_ranker,
+)
 
-SETTINGS = FitSettings(epochs=60, batch=16)
+SETTINGS = RankerSettings(epochs=60, batch=16)
 # "cold" is a sensation in these notes, "AKI" an injury, and "fatigue" no concept.
 NOTES = [("cold", ("C8",)), ("AKI", ("C2",)), ("anaemia", ("C5",)), ("fatigue", ())] * 5
 
@@ -84,7 +90,7 @@ def test_loss_of_the_first_update_is_the_listwise_one():
     gold = torch.tensor([[True, False, False]])
     real = torch.ones(1, 3, dtype=torch.bool)
     torch.manual_seed(0)
-    weights, losses = _train(features, gold, real, torch.ones(1), FitSettings(epochs=1))
+    weights, losses = _train(features, gold, real, torch.ones(1), RankerSettings(epochs=1))
     hidden = np.maximum(weights["hidden_bias"], 0) @ weights["out"]
     # The update is small beside the start, where candidates score `hidden` and NIL 0.
     expected = np.log(2 * np.exp(hidden) + 1) - hidden

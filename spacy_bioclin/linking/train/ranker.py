@@ -1,7 +1,7 @@
-"""Learn from linked mentions: the names that they are, and how to rank."""
+"""Train a ranker on linked mentions."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 from ...errors import BioclinError
 from ..candidates import N_FEATURES, CandidateGenerator, Pool
-from ..learned import N_FOLDS, LearnedMention, LearnedNames
+from ..learned import N_FOLDS
 from ..ranking import NIL, Ranker
 
 
 class TrainMention(NamedTuple):
     """A linked mention, or a part of a composite one.
 
-    text (str): With its abbreviations expanded.
+    text (str): The text of the note, with its abbreviations expanded.
     ids (tuple[str, ...]): Ids of the knowledge base, any of which is right; () is NIL.
-    note (int): Number of its note; mentions of one note do not help each other.
+    note (int): Number of its note; mentions in the same fold of notes do not help each other.
     """
 
     text: str
@@ -27,15 +27,15 @@ class TrainMention(NamedTuple):
     note: int
 
 
-class FitSettings(NamedTuple):
-    """How the ranker is trained.
+class RankerSettings(NamedTuple):
+    """Settings of the ranker and its training.
 
     hidden (int): Width of the hidden layer.
     epochs (int): Passes over the mentions.
-    learn_rate (float): Of Adam.
-    weight_decay (float): Of AdamW.
-    batch (int): Different mentions of an update.
-    seed (int): Of weights and order.
+    learn_rate (float): Initial learning rate of AdamW.
+    weight_decay (float): Weight decay of AdamW.
+    batch (int): Different mentions in an update.
+    seed (int): Random seed for weights and order.
     """
 
     hidden: int = 32
@@ -46,29 +46,16 @@ class FitSettings(NamedTuple):
     seed: int = 0
 
 
-def learn_names(generator: CandidateGenerator, mentions: Iterable[TrainMention]) -> LearnedNames:
-    """RETURNS (LearnedNames): Of the mentions with one id; those with several do not say which part
-    of them means what."""
-    return LearnedNames(
-        generator.kb,
-        (
-            LearnedMention(mention.text, mention.ids[0], mention.note % N_FOLDS)
-            for mention in mentions
-            if len(mention.ids) == 1
-        ),
-    )
-
-
 def fit_ranker(
     generator: CandidateGenerator,
     mentions: Sequence[TrainMention],
-    settings: FitSettings,
+    settings: RankerSettings,
 ) -> tuple[Ranker, dict[str, Any]]:
-    """Train a ranker on what a generator finds, each mention as if its fold had not been learned.
+    """Train a ranker on the candidates of mentions, found as if their fold had not been seen.
 
-    generator (CandidateGenerator): With the names that were learned from these mentions.
-    mentions (Sequence[TrainMention]): All of them, repeats included.
-    settings (FitSettings): How.
+    generator (CandidateGenerator): Knows the names that were learned from these mentions.
+    mentions (Sequence[TrainMention]): All mentions, with repetitions.
+    settings (RankerSettings): Settings of the training.
     RETURNS (tuple[Ranker, dict]): The ranker, and counts: mentions, different ones, those whose
         concept was found, loss of the first and last epoch.
     RAISES (BioclinError): No mention has its concept among the candidates.
@@ -99,8 +86,11 @@ def fit_ranker(
 
 
 def _pad(pools: Sequence[Pool], wanted: Sequence[Collection[Any]]) -> tuple[Tensor, Tensor, Tensor]:
-    """RETURNS (tuple[Tensor, Tensor, Tensor]): (n, size, N_FEATURES) features, and two
-    (n, size + 1): what is right, the last being NIL, and what is there at all."""
+    """Pad pools to the same size.
+
+    RETURNS (tuple[Tensor, Tensor, Tensor]): (n, size, N_FEATURES) features, and two masks
+        (n, size + 1) whose last column is NIL: what is right, and what is not padding.
+    """
     size = max(len(pool.concepts) for pool in pools)
     features = torch.zeros(len(pools), size, N_FEATURES)
     gold = torch.zeros(len(pools), size + 1, dtype=torch.bool)
@@ -116,9 +106,9 @@ def _pad(pools: Sequence[Pool], wanted: Sequence[Collection[Any]]) -> tuple[Tens
 
 
 def _train(
-    features: Tensor, gold: Tensor, real: Tensor, weights: Tensor, settings: FitSettings
+    features: Tensor, gold: Tensor, real: Tensor, weights: Tensor, settings: RankerSettings
 ) -> tuple[dict[str, np.ndarray], list[float]]:
-    """RETURNS (tuple[dict, list[float]]): Weights of a `Ranker`, mean loss of each epoch."""
+    """Train a network, and return the weights of a `Ranker` and the mean loss of each epoch."""
     torch.manual_seed(settings.seed)
     scale = 1 / features[real[:, :-1]].std(0).clamp(min=0.05)
     hidden, out = nn.Linear(N_FEATURES, settings.hidden), nn.Linear(settings.hidden, 1, bias=False)
