@@ -18,7 +18,7 @@ def has_failed(result: Result, failed_below: float) -> bool:
     return result["status"] != DONE or result["dev"]["f"] < failed_below
 
 
-def summarize(results: Sequence[Result], failed_below: float = 0.05) -> dict[str, Any]:
+def summarize(results: Sequence[Result], failed_below: float) -> dict[str, Any]:
     """Compute all statistics of a sweep.
 
     Means, medians and deviations are over all runs with a score, those below `failed_below`

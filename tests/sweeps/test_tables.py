@@ -90,7 +90,7 @@ def test_statistics_of_a_sample() -> None:
 
 
 def test_choice_is_by_dev_only() -> None:
-    best = only(summarize(GRID))["best"]
+    best = only(summarize(GRID, 0.05))["best"]
     assert [best[by]["learn_rate"] for by in ("by_run", "by_median", "by_mean")] == [
         5e-5,
         3e-5,
@@ -101,7 +101,7 @@ def test_choice_is_by_dev_only() -> None:
     assert best["by_run"]["run"]["test"]["f"] == 0.60
     # Test scores do not move it, whatever they are.
     turned = [{**one, "test": {key: 1 - one["test"][key] for key in "prf"}} for one in GRID]
-    again = only(summarize(turned))["best"]
+    again = only(summarize(turned, 0.05))["best"]
     assert {by: one["learn_rate"] for by, one in again.items()} == {
         by: one["learn_rate"] for by, one in best.items()
     }
@@ -110,7 +110,7 @@ def test_choice_is_by_dev_only() -> None:
 def test_median_and_mean_can_choose_differently() -> None:
     runs = [result(1e-5, s, dev, 0.1) for s, dev in enumerate((0.8, 0.8, 0.2))]
     runs += [result(2e-5, s, dev, 0.2) for s, dev in enumerate((0.7, 0.7, 0.7))]
-    best = only(summarize(runs))["best"]
+    best = only(summarize(runs, 0.05))["best"]
     assert best["by_median"]["learn_rate"] == 1e-5
     assert best["by_mean"]["learn_rate"] == 2e-5
 
@@ -132,15 +132,15 @@ def test_failed_runs_are_counted_and_named() -> None:
         (1e-5, 1, "crashed"),
     ]
     assert [one["failed"] for one in group["configurations"]] == [2, 1]
-    table = make_failure_table(summarize(runs))
+    table = make_failure_table(summarize(runs, 0.05))
     assert table is not None
     assert table.rows[0] == ["pharmaconer", "tiny", "1e-3", "0", "diverged", "–", "loss is nan"]
     assert table.rows[1] == ["pharmaconer", "tiny", "1e-3", "1", "done", "0.0400", ""]
-    assert make_failure_table(summarize(GRID)) is None
+    assert make_failure_table(summarize(GRID, 0.05)) is None
 
 
 def test_a_group_without_a_score_has_no_best() -> None:
-    found = summarize([result(1e-3, seed, None, None, status="diverged") for seed in (0, 1)])
+    found = summarize([result(1e-3, seed, None, None, status="diverged") for seed in (0, 1)], 0.05)
     assert only(found)["best"] == {"by_run": None, "by_median": None, "by_mean": None}
     [row] = make_carrino_table(found).rows
     assert row == ["pharmaconer", "tiny", "ours", *["–"] * 6, "0", "2"]
@@ -152,7 +152,7 @@ def test_a_group_without_a_score_has_no_best() -> None:
 
 def test_no_results() -> None:
     with pytest.raises(BioclinError, match="no results"):
-        summarize([])
+        summarize([], 0.05)
 
 
 PUBLISHED = [
@@ -174,7 +174,7 @@ PUBLISHED = [
 
 
 def test_table_of_carrino() -> None:
-    table = make_carrino_table(summarize(GRID), PUBLISHED)
+    table = make_carrino_table(summarize(GRID, 0.05), PUBLISHED)
     paper, ours, other = table.rows
     assert paper[:9] == [
         *("pharmaconer", "bsc-bio-ehr-es", "the paper", "0.8913±0.01", "0.8758±0.01"),
@@ -192,7 +192,7 @@ def test_table_of_carrino() -> None:
 
 def test_strategies_have_rows_of_their_own() -> None:
     runs = [result(1e-5, 0, 0.5, 0.5), result(1e-5, 0, 0.6, 0.4, strategy="frozen")]
-    rows = make_carrino_table(summarize(runs)).rows
+    rows = make_carrino_table(summarize(runs, 0.05)).rows
     assert [row[1] for row in rows] == ["tiny, plain", "tiny, frozen"]
     assert rows[0][3] == "0.5000"  # one run has no deviation
 
@@ -200,14 +200,14 @@ def test_strategies_have_rows_of_their_own() -> None:
 def test_table_of_lewis_and_of_blue() -> None:
     runs = [*GRID, *(result(3e-5, s, 0.5, f, task="cantemist") for s, f in enumerate((0.4, 0.9)))]
     published = [*PUBLISHED, PUBLISHED[0].model_copy(update={"task": "cantemist", "median": 0.84})]
-    lewis = make_lewis_table(summarize(runs), published)
+    lewis = make_lewis_table(summarize(runs, 0.05), published)
     assert lewis.head == ["Task", "bsc-bio-ehr-es (the paper)", "tiny (ours)"]
     assert lewis.rows == [
         ["pharmaconer", "89.1", "72.0"],
         ["cantemist", "84.0", "65.0"],
         ["Mean of 2 tasks", "86.6", "68.5"],  # (89.13 + 84) / 2, (72 + 65) / 2
     ]
-    blue = make_blue_table(summarize(runs), PUBLISHED)
+    blue = make_blue_table(summarize(runs, 0.05), PUBLISHED)
     # 3e-5: mean 0.73, squares 0.0009 + 0.0001 + 0.0016, / 2 = 0.0013, root 0.0361.
     assert blue.rows == [
         ["pharmaconer", "89.0 (1.2)", "73.0 (3.6)"],
@@ -216,7 +216,7 @@ def test_table_of_lewis_and_of_blue() -> None:
 
 
 def test_tables_of_spread_and_rates() -> None:
-    found = summarize(GRID)
+    found = summarize(GRID, 0.05)
     expected = ["9", "0.7533", "0.1203", "0.7200", "0.6000", "0.9000", "0 of 9"]
     assert make_spread_table(found).rows == [["pharmaconer", "tiny", *expected]]
     rates = make_rate_table(found)
@@ -226,7 +226,7 @@ def test_tables_of_spread_and_rates() -> None:
 
 def test_runs_to_compare_are_those_of_the_best_mean() -> None:
     runs = [*GRID, result(3e-5, 3, None, None, status="diverged")]
-    found = find_best_runs(runs, only(summarize(runs)))
+    found = find_best_runs(runs, only(summarize(runs, 0.05)))
     assert [(one["trial"]["learn_rate"], one["trial"]["seed"]) for one in found] == [
         (3e-5, seed) for seed in range(3)
     ]
@@ -240,7 +240,7 @@ def test_table_of_a_search_has_the_best_on_dev_first() -> None:
             run["trial"].update({"sample": sample, "from": "plain", "layer_decay": decay})
             runs.append(run)
     runs[3]["dev"]["f"] = 0.72
-    first, second = make_search_table(summarize(runs)).rows
+    first, second = make_search_table(summarize(runs, 0.05)).rows
     shown = ["1", "from plain, layer_decay 0.8", "2.5e-4", "0.7100±0.014", "0.6000±0.000"]
     assert first == ["pharmaconer", "tiny", *shown]
     shown = ["0", "from plain, layer_decay 0.9123", "1e-4", "0.6000±0.000", "0.5000±0.000"]
@@ -268,7 +268,7 @@ def test_rates_are_shown_as_papers_do(rate: float, shown: str) -> None:
 
 def test_published_rows_of_the_paper_agree_with_themselves() -> None:
     plan = read_plan(ROOT / "configs" / "sweeps" / "carrino.yml")
-    rows = make_carrino_table(summarize(GRID), plan.published).rows
+    rows = make_carrino_table(summarize(GRID, 0.05), plan.published).rows
     assert [sum(row[0] == task for row in rows) for task in TASKS] == [8 + 1, 8, 8]
     for row in plan.published:  # the average F1 is that of the precision and the recall beside it
         p, r = row.p[0], row.r[0]
@@ -277,7 +277,7 @@ def test_published_rows_of_the_paper_agree_with_themselves() -> None:
 
 
 def test_markdown_and_page() -> None:
-    table = make_carrino_table(summarize(GRID), PUBLISHED)._replace(note="a < b")
+    table = make_carrino_table(summarize(GRID, 0.05), PUBLISHED)._replace(note="a < b")
     table.rows[1][1] = "a|b <i>"
     markdown = to_markdown(table)
     assert "| pharmaconer | a\\|b <i> | ours |" in markdown

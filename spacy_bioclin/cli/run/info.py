@@ -65,13 +65,10 @@ def describe_pipeline(nlp: "Language") -> dict[str, Any]:
     RETURNS (dict): "encoder" is None for a pipeline without `spacy-bioclin.Encoder.v1`.
     RAISES (BioclinError): The device cannot compute in the precision of the encoder.
     """
-    from ...encoders.encoder import EncoderModel
+    from ..loading import find_encoders
 
-    models = {name: getattr(component, "model", None) for name, component in nlp.pipeline}
     encoders = [
-        {"component": name, **describe_encoder(model)}
-        for name, model in models.items()
-        if isinstance(model, EncoderModel)
+        {"component": name, **describe_encoder(model)} for name, model in find_encoders(nlp).items()
     ]
     return {
         "name": f"{nlp.lang}_{nlp.meta['name']}",
