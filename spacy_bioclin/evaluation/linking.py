@@ -139,7 +139,7 @@ def get_rule(name: str) -> Rule:
     RAISES (BioclinError): There is no such rule.
     """
     if name not in RULES:
-        raise BioclinError(f"No rule of linking named {name!r}: choose from {', '.join(RULES)}.")
+        raise BioclinError(f"No linking rule named {name!r}: choose from {', '.join(RULES)}.")
     return RULES[name]
 
 

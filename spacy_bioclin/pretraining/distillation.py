@@ -181,8 +181,8 @@ def open_teacher(name: str) -> MaskedLM:
     if missing:
         raise BioclinError(
             f"The teacher {name} has no complete masked-language-model head: {len(missing)} "
-            f"tensors are missing, {missing[0]} first. Take the encoder as its authors or `bioclin "
-            "pretrain` left it, not one from a fine-tuned pipeline"
+            f"tensors are missing, {missing[0]} first. Use the original encoder or one from "
+            "`bioclin pretrain`, not one from a fine-tuned pipeline"
         )
     return MaskedLM(set_up_layers(model, dropout=0.0))
 
@@ -197,15 +197,15 @@ def open_student(
     if width is not None:
         if start_from is not None:
             raise BioclinError(
-                f"width = {width} and start_from = {start_from}: give one; an encoder that exists "
-                "has its width"
+                f"width = {width} and start_from = {start_from}: give only one of them; an "
+                "existing encoder keeps its width"
             )
         config = narrow_config(AutoConfig.from_pretrained(teacher), layers, width)
         return set_up_layers(AutoModelForMaskedLM.from_config(config), dropout)
     if start_from is None and layers is None:
         raise BioclinError(
             f"No student is named: --layers N cuts one from {teacher}, --width N makes a narrower "
-            "one, --start-from takes an encoder that exists"
+            "one, --start-from takes an existing encoder"
         )
     return open_model(start_from or teacher, None, layers, dropout)
 
@@ -220,8 +220,8 @@ def narrow_config(config: Any, layers: int | None, width: int) -> Any:
     """
     if not hasattr(config, "intermediate_size"):
         raise BioclinError(
-            f"width = {width}: the shape of a {config.model_type} encoder is stated in other words "
-            "than BERT's, so that it cannot be made narrower; use --layers or --start-from"
+            f"width = {width}: a {config.model_type} encoder cannot be made narrower, since its "
+            "config has no intermediate_size; use --layers or --start-from"
         )
     head_width = config.hidden_size // config.num_attention_heads
     if width < head_width or width % head_width:

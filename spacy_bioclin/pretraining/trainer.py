@@ -57,7 +57,7 @@ def find_checkpoint(out: Path, *, resume: bool) -> str | None:
     """
     last = get_last_checkpoint(str(out)) if out.is_dir() else None
     if last and not resume:
-        raise BioclinError(f"{out} holds checkpoints: go on with --resume, or name a new folder")
+        raise BioclinError(f"{out} has checkpoints: resume with --resume, or use a new folder")
     return last
 
 

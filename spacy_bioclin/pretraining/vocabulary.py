@@ -179,7 +179,7 @@ def _check_size(size: int, smallest: int) -> None:
 
 def _check_learnt(n_pieces: int) -> None:
     if n_pieces < 1:
-        raise BioclinError("The texts hold no words to learn a vocabulary from")
+        raise BioclinError("The texts have no words to learn a vocabulary from")
 
 
 class PieceCount(NamedTuple):
@@ -206,5 +206,5 @@ def pieces_per_word(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) ->
         n_pieces += sum(map(len, pieces))
         n_unknown += sum(ids.count(tokenizer.unk_token_id) for ids in pieces)
     if not n_words:
-        raise BioclinError("The texts hold no words to count the pieces of")
+        raise BioclinError("The texts have no words to count the pieces of")
     return PieceCount(n_pieces / n_words, n_unknown / max(n_pieces, 1))

@@ -200,7 +200,7 @@ def test_a_narrower_student_has_heads_of_the_same_width(teacher: Path) -> None:
             open_student(str(teacher), None, None, width, 0.0)
     with pytest.raises(BioclinError, match="layers = 0"):
         open_student(str(teacher), None, 0, 8, 0.0)
-    with pytest.raises(BioclinError, match="a distilbert encoder is stated in other words"):
+    with pytest.raises(BioclinError, match="a distilbert encoder cannot be made narrower"):
         narrow_config(AutoConfig.for_model("distilbert"), None, 64)
 
 

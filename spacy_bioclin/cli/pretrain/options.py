@@ -83,5 +83,5 @@ def has_result(record: dict[str, Any]) -> bool:
     """Check whether there is a result to print here, and say so if the training was stopped."""
     if is_first_process() and not record["finished"]:
         seconds = record["settings"]["max_seconds"]
-        typer.echo(f"stopped after {seconds:g} s: go on with --resume")
+        typer.echo(f"stopped after {seconds:g} s: resume with --resume")
     return is_first_process() and record["finished"]

@@ -140,7 +140,7 @@ def _check_settings(langs: tuple[str, ...], held_out: float, workers: int) -> No
         if lang not in RULES:
             raise BioclinError(f"language is {lang!r}, want some of {', '.join(sorted(RULES))}")
     if not langs:
-        raise BioclinError(f"no language is wanted: name some of {', '.join(sorted(RULES))}")
+        raise BioclinError(f"no language is given: use some of {', '.join(sorted(RULES))}")
     if not 0 <= held_out < 1:
         raise BioclinError(f"held-out is {held_out}, want a share from 0 up to below 1, as 0.01")
     if workers < 1:
@@ -154,7 +154,7 @@ def _check_left(total: Report, n_docs: int) -> None:
     listed = ", ".join(f"{reason} {n}" for reason, n in reasons) or "no document in the files"
     raise BioclinError(
         f"no document is left of {n_docs} ({listed}); nothing was written. Check that the files"
-        " have one document a line, and the wanted languages"
+        " have one document per line, and check the languages"
     )
 
 
