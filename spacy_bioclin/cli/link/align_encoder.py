@@ -51,5 +51,5 @@ def main(
     if held_out["names"]:
         typer.echo(
             f"nearest of {held_out['compared_with']:,} names right for {held_out['names']} "
-            f"that were held output: {held_out['before']:.1%} before, {held_out['after']:.1%} after"
+            f"that were held out: {held_out['before']:.1%} before, {held_out['after']:.1%} after"
         )
