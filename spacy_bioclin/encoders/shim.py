@@ -14,15 +14,13 @@ from .strategy.linear import copy_merged
 from .strategy.settings import Strategy
 from .vectors import VectorMemory
 
-DEFAULT_STRATEGY = Strategy()
-
 
 class EncoderShim(TorchShim):
     """Hold a `WindowedEncoder`.
 
     build (Callable[..., nn.Module]): See `TorchShim`.
     precision (str): See `choose_precision`.
-    strategy (Strategy): Which weights learn, and how fast; by default all, at the same rate.
+    strategy (Strategy): Which weights learn, and how fast.
     """
 
     def __init__(
@@ -30,7 +28,7 @@ class EncoderShim(TorchShim):
         build: Callable[..., nn.Module],
         *,
         precision: str,
-        strategy: Strategy = DEFAULT_STRATEGY,
+        strategy: Strategy,
     ) -> None:
         super().__init__(build, lr_scale=1.0)
         self.precision = precision

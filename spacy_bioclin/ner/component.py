@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 from spacy.vocab import Vocab
-from thinc.api import Config, Model
+from thinc.api import Config
 
 from ..errors import BioclinError
 from ..settings import Settings, read_settings
@@ -21,7 +21,7 @@ from ..spans import get_spans
 from .distill.targets import mix_losses, read_targets, tag_marginals
 from .gold import make_gold_tags
 from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, token_loss
-from .model import TagScores
+from .model import TaggerModel, TagScores
 from .pipe import ASSIGNS, SCORE_WEIGHTS, EntityPipe, Scorer
 from .tags import MISSING, TagSet, make_tag_sets
 
@@ -83,7 +83,7 @@ class NerSettings(Settings):
 def make_ner(
     nlp: Language,
     name: str,
-    model: Model[list[Doc], TagScores],
+    model: TaggerModel,
     spans_key: str | None,
     nested: bool,
     scheme: str,
@@ -124,7 +124,7 @@ class ClinicalNer(EntityPipe):
     def __init__(
         self,
         vocab: Vocab,
-        model: Model[list[Doc], TagScores],
+        model: TaggerModel,
         *,
         name: str,
         settings: NerSettings,

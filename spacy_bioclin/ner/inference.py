@@ -45,22 +45,16 @@ class Grammar(NamedTuple):
 def make_grammar(tag_sets: list[TagSet], device: torch.device) -> Grammar:
     """Make the tensors of the tagging schemes, for layers with the same number of tags."""
     legal = [legal_transitions(tag_set) for tag_set in tag_sets]
-
-    def log_of(arrays: list[np.ndarray]) -> Tensor:
-        with np.errstate(divide="ignore"):
-            return torch.from_numpy(np.log(np.stack(arrays).astype(np.float64))).to(device)
-
     go_on = torch.full((len(tag_sets), tag_sets[0].n_tags), -1, dtype=torch.int64)
     if tag_sets[0].scheme == "BIO":  # in BILUO the last tag of an entity says that it ends
         inside = torch.arange(2, tag_sets[0].n_tags, 2)
         go_on[:, inside] = inside
         go_on[:, inside - 1] = inside
-    return Grammar(
-        log_of([rule.transitions for rule in legal]),
-        log_of([rule.start for rule in legal]),
-        log_of([rule.end for rule in legal]),
-        go_on.to(device),
+    transitions, start, end = (
+        torch.from_numpy(np.stack(rule)).to(device).double().log()
+        for rule in zip(*legal, strict=True)
     )
+    return Grammar(transitions, start, end, go_on.to(device))
 
 
 class Batch(NamedTuple):
@@ -82,7 +76,7 @@ def make_batches(scores: TagScores, grammar: Grammar) -> Iterator[Batch]:
     ends = np.cumsum(scores.lengths)
     max_rows = MAX_BATCH_SCORES // (n_layers * n_tags)
     shared = [
-        (potential.detach().double() + legal)
+        potential.detach().double() + legal
         for potential, legal in zip(scores[1:4], grammar[:3], strict=True)
     ]
     doc, first = 0, 0

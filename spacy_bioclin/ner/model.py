@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from spacy.tokens import Doc
@@ -34,24 +34,26 @@ class TagScores(NamedTuple):
         return TagScores(emissions, transitions, start, end, self.lengths)
 
 
+Tok2Vec: TypeAlias = Model[list[Doc], list[Floats2d]]
+TaggerModel: TypeAlias = Model[list[Doc], TagScores]
+
+
 class TaggerNetwork(nn.Module):
     """Apply dropout and one linear layer; transitions are parameters (CRF) or zeros."""
+
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
 
     def __init__(
         self, *, width: int, n_layers: int, n_tags: int, dropout: float, crf: bool
     ) -> None:
         super().__init__()
         self.shape = (n_layers, n_tags)
-        self.transitions: Tensor
-        self.start: Tensor
-        self.end: Tensor
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(width, n_layers * n_tags)
-        for name, shape in {
-            "transitions": (n_layers, n_tags, n_tags),
-            "start": (n_layers, n_tags),
-            "end": (n_layers, n_tags),
-        }.items():
+        shapes = {"transitions": (*self.shape, n_tags), "start": self.shape, "end": self.shape}
+        for name, shape in shapes.items():
             if crf:
                 self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
             else:
@@ -67,9 +69,7 @@ class TaggerNetwork(nn.Module):
         return emissions, self.transitions, self.start, self.end
 
 
-def build_linear_tagger(
-    tok2vec: Model[list[Doc], list[Floats2d]], dropout: float, learn_rate_scale: float
-) -> Model[list[Doc], TagScores]:
+def build_linear_tagger(tok2vec: Tok2Vec, dropout: float, learn_rate_scale: float) -> TaggerModel:
     """Build a linear layer trained with cross-entropy per token, as in Devlin et al. (2019) and the
     papers on biomedical encoders. Decoding respects the tagging scheme nevertheless.
 
@@ -81,9 +81,7 @@ def build_linear_tagger(
     return _build_tagger("linear_tagger", tok2vec, dropout, learn_rate_scale, crf=False)
 
 
-def build_crf_tagger(
-    tok2vec: Model[list[Doc], list[Floats2d]], dropout: float, learn_rate_scale: float
-) -> Model[list[Doc], TagScores]:
+def build_crf_tagger(tok2vec: Tok2Vec, dropout: float, learn_rate_scale: float) -> TaggerModel:
     """Build a linear layer and a linear-chain CRF, trained with the likelihood of whole tag
     sequences. See `build_linear_tagger` for the arguments.
     """
@@ -91,13 +89,8 @@ def build_crf_tagger(
 
 
 def _build_tagger(
-    name: str,
-    tok2vec: Model[list[Doc], list[Floats2d]],
-    dropout: float,
-    learn_rate_scale: float,
-    *,
-    crf: bool,
-) -> Model[list[Doc], TagScores]:
+    name: str, tok2vec: Tok2Vec, dropout: float, learn_rate_scale: float, *, crf: bool
+) -> TaggerModel:
     shim = TorchShim(TaggerNetwork, lr_scale=learn_rate_scale)
     head: Model[list[Floats2d], TagScores] = Model(
         "tagger_head",

@@ -108,19 +108,11 @@ class Legal(NamedTuple):
 
 def legal_transitions(tag_set: TagSet) -> Legal:
     """Derive the grammar of a scheme: an entity must continue or end with its own label."""
-    tags = tag_set.tags
-    position = [tag[0] for tag in tags]
-    label = [tag[2:] for tag in tags]
-    must_go_on = {"BIO": "", "BILUO": "BI"}[tag_set.scheme]
-    continues = {"BIO": "I", "BILUO": "IL"}[tag_set.scheme]
-    n = len(tags)
-    transitions = np.zeros((n, n), dtype=bool)
-    for i in range(n):
-        for j in range(n):
-            if position[j] in continues:
-                transitions[i, j] = position[i] in "BI" and label[i] == label[j]
-            else:
-                transitions[i, j] = position[i] not in must_go_on
-    start = np.array([p not in continues for p in position])
-    end = np.array([p not in must_go_on for p in position])
-    return Legal(transitions, start, end)
+    position = np.array([tag[0] for tag in tag_set.tags])
+    label = np.array([tag[2:] for tag in tag_set.tags])
+    is_open = np.isin(position, ["B", "I"])
+    must_continue = is_open & (tag_set.scheme == "BILUO")
+    continues = np.isin(position, ["I", "L"])
+    same_entity = is_open[:, None] & (label[:, None] == label)
+    transitions = np.where(continues, same_entity, ~must_continue[:, None])
+    return Legal(transitions, ~continues, ~must_continue)

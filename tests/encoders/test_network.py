@@ -11,6 +11,7 @@ from spacy_bioclin.encoders import network
 from spacy_bioclin.encoders.loading import load_pretrained
 from spacy_bioclin.encoders.network import WindowedEncoder
 from spacy_bioclin.encoders.shim import EncoderShim
+from spacy_bioclin.encoders.strategy.settings import Strategy
 from spacy_bioclin.encoders.windows import concat_windows, cut_windows
 
 LENGTHS = [40, 31, 17, 9]
@@ -31,7 +32,7 @@ def make_batch():
 
 
 def make_shim(folder, **settings):
-    encoder = EncoderShim(lambda cfg: None, precision="fp32")
+    encoder = EncoderShim(lambda **cfg: None, precision="fp32", strategy=Strategy())
     encoder.set_module(make_network(folder, **settings), {})
     return encoder
 

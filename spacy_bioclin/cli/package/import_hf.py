@@ -62,8 +62,10 @@ def main(
 
 
 def read_labels(path: Path) -> list[str]:
-    """RETURNS (list[str]): Lines of a file.
-    RAISES (BioclinError): It cannot be read, or has an empty line between others."""
+    """Read labels, one a line.
+
+    RAISES (BioclinError): The file cannot be read, or has an empty line between others.
+    """
     try:
         names = [line.strip() for line in path.read_text(encoding="utf-8").rstrip().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -77,24 +79,24 @@ def read_labels(path: Path) -> list[str]:
 
 
 def describe(nlp: "Language", output: Path, scheme: str) -> str:
-    """RETURNS (str): What was made."""
+    """Say which labels the pipeline finds, and where it is."""
     labels = ", ".join(nlp.pipe_labels["ner"])
     note = {
         "BIO": "",
-        "IO": "The labels have no B- and I-: neighbours of one label are one entity.\n",
+        "IO": "The labels have no B- and I-: adjacent words of one label are one entity.\n",
     }.get(
         scheme,
-        f"The labels are in {scheme}: they are read as B- and I-, which transformers itself does "
-        "not do: it gives such an entity in several parts.\n",
+        f"The labels are in {scheme} and are read as B- and I-. transformers itself does not do "
+        "that: it splits such an entity into several.\n",
     )
     return f"{note}The pipeline is in {output}: {labels}"
 
 
 def report(parity: "Parity") -> None:
-    """Say how the two compare. RAISES (BioclinError): They differ."""
+    """Print the comparison. RAISES (BioclinError): The pipelines differ."""
     if parity.texts:
         typer.echo(
-            f"{parity.texts:,} texts that the encoder reads at once: transformers finds "
+            f"{parity.texts:,} texts that fit one window: transformers finds "
             f"{parity.entities:,} entities, {parity.different:,} of them or of ours differ; "
             f"scores differ by {parity.worst:.1g} at most. "
             f"{parity.widened:,} ended inside a token and were widened to it, which joined "
@@ -102,7 +104,7 @@ def report(parity: "Parity") -> None:
         )
     if parity.long_texts:
         typer.echo(
-            f"{parity.long_texts:,} longer texts: transformers, in overlapping chunks, finds "
+            f"{parity.long_texts:,} longer texts: transformers, in overlapping windows, finds "
             f"{parity.long_entities:,} entities, ours {parity.long_ours:,}, in windows that end "
             f"with sentences; {parity.long_same:,} are the same"
         )

@@ -56,8 +56,9 @@ class Tuning(UpdateRule):
                 weight.requires_grad_(False)
         if strategy.lora_rank:
             self._add_factors(state.get("factors"))
-        self._anchors = state.get("anchors") or dict(self._take_anchors())
-        self._anchors = {k: v.to(_device(transformer)) for k, v in self._anchors.items()}
+        device = next(transformer.parameters()).device
+        anchors = state.get("anchors") or dict(self._take_anchors())
+        self._anchors = {name: weight.to(device) for name, weight in anchors.items()}
         if strategy.mixout:
             for name, layer in linear_layers(transformer).items():
                 if f"{name}.weight" in self._anchors:
@@ -202,7 +203,3 @@ def _steps(adamw: torch.optim.AdamW, weights: list[nn.Parameter]) -> int:
     """Count the steps that AdamW has taken with these weights."""
     states = [adamw.state[w] for w in weights if w.grad is not None]
     return max((int(state["step"]) for state in states if state), default=0)
-
-
-def _device(module: nn.Module) -> torch.device:
-    return next(module.parameters()).device
