@@ -29,8 +29,8 @@ def parse_bioc(content: str, source: str, on_error: OnError = raise_error) -> li
     content (str): The content.
     source (str): Name of the file, for error messages.
     on_error (OnError): Called for each malformed document.
-    RETURNS (list[AnnotatedText]): The documents. Passages stand at their offsets; what lies between
-        them is filled with newlines. Infons other than type and identifier are not kept.
+    RETURNS (list[AnnotatedText]): The documents. Passages are at their offsets, and newlines fill
+        the gaps. Infons other than type and identifier are not kept.
     RAISES (BioclinError): The file or a document is malformed; it names the file and document.
     """
     content = content.removeprefix(BOM)
@@ -94,7 +94,7 @@ def _to_annotated(document: bioc.BioCDocument, source: str) -> AnnotatedText:
 
 
 def _holders(document: bioc.BioCDocument) -> Iterator[bioc.datastructure.AnnotationMixin]:
-    """YIELDS (AnnotationMixin): The document, its passages and sentences: each has annotations."""
+    """List the document, its passages and sentences: each can have annotations."""
     yield document
     for passage in document.passages:
         yield passage
@@ -153,6 +153,6 @@ def _to_bioc(document: AnnotatedText) -> bioc.BioCDocument:
 
 
 def _holder(document: bioc.BioCDocument, offset: int) -> bioc.BioCPassage:
-    """RETURNS (BioCPassage): The last passage that begins at the offset or before."""
+    """Find the last passage that begins at the offset or before."""
     before = [passage for passage in document.passages if passage.offset <= offset]
     return (before or document.passages)[-1]

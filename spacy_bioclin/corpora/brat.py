@@ -21,7 +21,7 @@ from ..types import (
 from .files import BOM, LAYOUT, OnError, from_file_name, raise_error, read_text
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
-# The last group of each is what stands between the annotation and the newline.
+# The last group of each is what is between the annotation and the newline.
 SPAN = re.compile(r"(T\S*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*?)(\r?)")
 RELATION = re.compile(r"(R\S*)\t(\S+)((?: [^\s:]+:\S+)+)(\s*)")
 NOTE = re.compile(r"(#\S*)\t(\S+) (\S+)\t(.*?)(\r?)")
@@ -38,9 +38,9 @@ SHAPES = {
 def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, ...]:
     """Read the content of an .ann file.
 
-    Whatever stands between an annotation and the next one, if it is not a single newline (CRLF,
-    blank lines, trailing blanks, a last line without newline), follows it as
-    `OtherAnnotation(id="", raw=...)`: `format_ann` then gives back the same bytes.
+    What separates two annotations, if it is not a single newline (CRLF, blank lines, trailing
+    blanks, a last line without newline), is kept between them as `OtherAnnotation(id="",
+    raw=...)`, so that `format_ann` gives the same bytes.
 
     ann (str): The content.
     text_length (int): Length of the annotated text in code points.
@@ -49,7 +49,7 @@ def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, .
     RAISES (BioclinError): A T, R or # line is malformed, or an offset is past the end of the text.
     """
     annotations: list[Annotation] = []
-    gap = BOM if ann.startswith(BOM) else ""  # what stands between the last annotation and here
+    gap = BOM if ann.startswith(BOM) else ""  # what separates the last annotation from here
     for number, line in enumerate(LINE.findall(ann.removeprefix(BOM)), start=1):
         content = line.rstrip("\n")
         if not content.strip():
@@ -145,7 +145,7 @@ def _fragment(pair: str, text_length: int, where: str) -> Fragment:
             "was the text changed, or its line ends, after it was annotated?"
         )
     if start > end:
-        raise BioclinError(f"{where}: start {start} is behind end {end}")
+        raise BioclinError(f"{where}: start {start} is after end {end}")
     return start, end
 
 
@@ -174,7 +174,7 @@ def _concept_ids(note: NoteAnnotation) -> tuple[str, ...]:
 
 
 def _with_concept_ids(annotations: list[Annotation]) -> tuple[Annotation, ...]:
-    """Copy the terminology ids that stand in notes to the spans that they are about."""
+    """Copy the terminology ids in notes to the spans that they are about."""
     found: dict[str, tuple[str, ...]] = {}
     for note in annotations:
         if isinstance(note, NoteAnnotation):
@@ -188,9 +188,11 @@ def _with_concept_ids(annotations: list[Annotation]) -> tuple[Annotation, ...]:
 
 
 def _as_brat(annotations: Iterable[Annotation]) -> tuple[Annotation, ...]:
-    """Make annotations of any format fit for brat: T, R and # as first letters of ids, a note for
-    each span with concept ids that no note states, and no layout of another format. Annotations
-    that come from brat stay as they are."""
+    """Adapt annotations of any format to brat.
+
+    Ids begin with T, R and #; each span with concept ids that no note states gets a note; the
+    layout of another format is left out. Annotations that come from brat stay as they are.
+    """
     kept = [a for a in annotations if not a.id.startswith(LAYOUT)]
     ids: dict[str, str] = {}
     result: list[Annotation] = []

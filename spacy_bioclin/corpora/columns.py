@@ -1,8 +1,8 @@
-"""Columns (CoNLL): one word a line with its tag in the last column, an empty line after a sentence.
+"""Read and write columns (CoNLL): a word per line with its tag, an empty line per sentence.
 
-Tags may be IOB (IOB1), IOB2 or BIOES/BILUO. The text, which such files do not hold, is made of the
-words joined by single blanks and the sentences joined by newlines: word boundaries stay readable in
-the text, so that writing gives the same file.
+The tag is in the last column, as IOB (IOB1), IOB2 or BIOES/BILUO. Such files do not hold the text.
+It is made from the words, joined by single blanks, and the sentences, joined by newlines, so that
+writing it gives the same file.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from ..types import AnnotatedText, Annotation, CharSpan, OtherAnnotation, SpanAn
 from .files import LAYOUT, OnError, blocks, get_fragment, raise_error, read_text
 
 DOCSTART = "-DOCSTART-"
-# Ids of the annotations that carry the -DOCSTART- line and what stands between word and tag
+# Ids of the annotations that carry the -DOCSTART- line and what is between word and tag
 DOCSTART_LINE, MIDDLE_COLUMNS = f"{LAYOUT}docstart", f"{LAYOUT}columns"
 Sentence = list[list[str]]  # per word, its columns
 
@@ -102,7 +102,7 @@ def decode_tags(tags: list[str]) -> list[tuple[int, int, str]]:
     that does not continue an entity of its own label begins a new one.
 
     tags (list[str]): "O" or prefix-label; prefixes B I O E L S U.
-    RETURNS (list[tuple[int, int, str]]): First word, the one behind the last, label.
+    RETURNS (list[tuple[int, int, str]]): First word, end (exclusive), label.
     """
     entities: list[tuple[int, int, str]] = []
     is_open = False
@@ -120,7 +120,7 @@ def decode_tags(tags: list[str]) -> list[tuple[int, int, str]]:
 
 
 def encode_tags(words: list[tuple[int, int]], spans: list[CharSpan], scheme: str) -> list[str]:
-    """The tags of words: the inverse of `decode_tags`.
+    """Tag words; the inverse of `decode_tags`.
 
     words (list[tuple[int, int]]): Character offsets of the words.
     spans (list[CharSpan]): Spans; of overlapping ones the earliest, then the longest, is tagged.

@@ -1,4 +1,4 @@
-"""The one place where annotations become gold Docs, and Docs become annotations again."""
+"""Make gold Docs from annotations, and annotations from Docs."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ from ..types import (
 )
 from .report import LossReport
 
-# Label -> name of the layer that it belongs to; "*" stands for every label not named.
+# Label -> name of the layer that it belongs to; "*" means every label not named.
 # The layer "ents" is doc.ents (flat) and doc.spans["ents"] (all of it), any other layer L is
 # doc.spans[L]: {"*": "phi"} puts everything in doc.spans["phi"] and leaves doc.ents missing.
 Layers = Mapping[str, str]
@@ -40,8 +40,11 @@ KINDS = {
 
 
 class GoldSpan(NamedTuple):
-    """A span of a layer: offsets in characters as the file has them (fragments are covered from
-    the first to the last), and the tokens that hold it, end exclusive, None if there are none."""
+    """A span of a layer.
+
+    start, end (int): Character offsets as in the file, from the first fragment to the last.
+    tokens (tuple[int, int] | None): First token and end (exclusive); None if it touches no token.
+    """
 
     id: str
     start: int
@@ -61,9 +64,9 @@ def make_gold_doc(
 ) -> Doc:
     """Make the gold Doc of a document.
 
-    A layer that the task annotates is complete: what is in no span of it is "O" in doc.ents, and
-    doc.spans has its key even if it is empty. Of the layers that it does not annotate there is no
-    trace: no key in doc.spans, and doc.ents missing on every token (ENT_IOB 0).
+    A layer that the task annotates is complete: tokens outside its spans are "O" in doc.ents, and
+    doc.spans has its key even if it is empty. A layer that the task does not annotate has no key in
+    doc.spans, or doc.ents is missing on every token (ENT_IOB 0).
 
     nlp (Language): Tokenizes; its components run too (sentences).
     annotated (AnnotatedText): The document.
@@ -100,8 +103,8 @@ def snap(starts: list[int], ends: list[int], start: int, end: int) -> tuple[int,
 
     starts, ends (list[int]): Character offsets of the tokens.
     start, end (int): Character offsets of the span, end exclusive.
-    RETURNS (tuple[int, int] | None): First token and the one behind the last, or None if the span
-        touches no token.
+    RETURNS (tuple[int, int] | None): First token and end (exclusive), or None if the span touches
+        no token.
     """
     first, behind = bisect_right(ends, start), bisect_left(starts, end)
     return (first, behind) if first < behind and start < end else None
@@ -110,11 +113,11 @@ def snap(starts: list[int], ends: list[int], start: int, end: int) -> tuple[int,
 def doc_to_annotated(doc: Doc, *, id: str) -> AnnotatedText:
     """Turn a Doc into annotations.
 
-    A gold Doc gives back the annotations of its file. If its spans are no longer those of the
-    file (a pipeline has run over it), or if it never had a file, doc.ents and doc.spans count.
+    A gold Doc gives the annotations of its file. If its spans have changed (a pipeline has run
+    over it), or if it never had a file, doc.ents and doc.spans are used.
 
     doc (Doc): A gold or predicted Doc.
-    id (str): Identifier for a Doc that does not know its own.
+    id (str): Identifier for a Doc that has none.
     RETURNS (AnnotatedText): Text and annotations.
     """
     gold = doc.user_data.get(GOLD_KEY)
@@ -138,21 +141,21 @@ def doc_to_annotated(doc: Doc, *, id: str) -> AnnotatedText:
 
 
 def _name(annotated: AnnotatedText) -> str:
-    """The name of a document in the loss report: its file, and its id if the file holds several."""
+    """Name a document in the loss report: its file, and its id if the file holds several."""
     source = Path(annotated.source)
     is_whole_file = not annotated.source or source.stem == annotated.id
     return (source.name or annotated.id) if is_whole_file else f"{source.name}#{annotated.id}"
 
 
 def spans_of(annotated: AnnotatedText) -> list[SpanAnnotation]:
-    """RETURNS (list[SpanAnnotation]): The spans of a document, in file order."""
+    """List the spans of a document, in file order."""
     return [a for a in annotated.annotations if isinstance(a, SpanAnnotation)]
 
 
 def _gold_spans(
     doc: Doc, annotated: AnnotatedText, layers: Layers
 ) -> Iterator[tuple[str, GoldSpan]]:
-    """YIELDS (tuple[str, GoldSpan]): Layer and span, in file order."""
+    """Find the layer and the tokens of each span, in file order."""
     edges = _token_edges(doc)
     for span in spans_of(annotated):
         layer = layers.get(span.label) or layers.get("*")
@@ -174,7 +177,7 @@ def _token_edges(doc: Doc) -> tuple[list[int], list[int]]:
 def _align(
     doc: Doc, edges: tuple[list[int], list[int]], start: int, end: int
 ) -> tuple[int, int] | None:
-    """The tokens of a span, less blank ones at its ends: spaCy's NER cannot learn those."""
+    """Find the tokens of a span, without blank ones at its ends, which spaCy's NER cannot learn."""
     tokens = snap(*edges, start, end)
     while tokens and doc[tokens[0]].is_space:
         tokens = (tokens[0] + 1, tokens[1]) if tokens[0] + 1 < tokens[1] else None
@@ -244,7 +247,7 @@ def _count_fragments(annotated: AnnotatedText, name: str, report: LossReport) ->
 
 
 def _is_untouched(doc: Doc) -> bool:
-    """Whether the spans of a gold Doc are still those of its file."""
+    """Check whether the spans of a gold Doc are still those of its file."""
     layers = doc.user_data[GOLD_KEY]["layers"]
     if set(doc.spans) != set(layers) or ("ents" not in layers and doc.ents):
         return False
@@ -258,7 +261,7 @@ def _is_untouched(doc: Doc) -> bool:
 
 
 def _pack(annotations: Iterable[Annotation]) -> list[list[Any]]:
-    """Annotations as plain lists, for msgpack."""
+    """Turn annotations into plain lists, for msgpack."""
     names = {kind: name for name, kind in KINDS.items()}
     return [[names[type(annotation)], *annotation] for annotation in annotations]
 

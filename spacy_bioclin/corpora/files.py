@@ -1,4 +1,4 @@
-"""Reading a text file exactly as it is, and what to do about one that cannot be read."""
+"""Read text files exactly as they are, and name the files of documents."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ OnError = Callable[[str, BioclinError], None]
 
 
 def raise_error(name: str, error: BioclinError) -> None:
-    """The default `OnError`: the first bad document ends the conversion."""
+    """End the conversion at the first bad document; the default `OnError`."""
     raise error
 
 

@@ -1,4 +1,4 @@
-"""The formats by name, and the files of a corpus."""
+"""Find a format by its name, and the files of a corpus."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -86,7 +86,7 @@ def relabel(annotated: AnnotatedText, labels: Mapping[str, str]) -> AnnotatedTex
     """Rename the labels of spans.
 
     annotated (AnnotatedText): The document.
-    labels (Mapping[str, str]): Old label -> new label; "*" stands for every label not named.
+    labels (Mapping[str, str]): Old label -> new label; "*" means every label not named.
     RETURNS (AnnotatedText): The document with new labels.
     """
     if not labels:

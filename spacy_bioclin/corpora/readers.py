@@ -15,7 +15,7 @@ from ..errors import BioclinError
 from ..types import GOLD_KEY
 from .docbin import read_docs
 
-# Key in `doc.user_data` under which a Doc keeps what a teacher says about each of its tokens, see
+# Key in `doc.user_data` under which a Doc keeps the predictions of a teacher for its tokens, see
 # `ner.distillation`: {…, "layers": {layer: {…, "marginals": array with a row per token}}}.
 TEACHER_KEY = "bioclin_teacher"
 
@@ -42,14 +42,14 @@ def make_corpus(
 
 
 def read_examples(nlp: Language, *, path: Path, max_tokens: int) -> Iterator[Example]:
-    """YIELDS (Example): The Docs of a corpus, cut into parts, beside Docs without annotation."""
+    """Pair the Docs of a corpus, cut into parts, with Docs without annotation."""
     for doc in read_docs(path, nlp.vocab):
         for reference in cut_doc(doc, max_tokens):
             yield Example(_make_predicted(nlp, reference), reference)
 
 
 def _make_predicted(nlp: Language, reference: Doc) -> Doc:
-    """Tokenize the text anew; sentence starts, which are no secret, come from the reference."""
+    """Tokenize the text again; sentence starts, which are not to be predicted, are copied."""
     predicted = nlp.make_doc(reference.text)
     same_tokens = len(predicted) == len(reference) and all(
         ours.idx == theirs.idx for ours, theirs in zip(predicted, reference, strict=True)
@@ -61,7 +61,7 @@ def _make_predicted(nlp: Language, reference: Doc) -> Doc:
 
 
 def cut_doc(doc: Doc, max_tokens: int) -> list[Doc]:
-    """Cut a gold Doc into parts, at sentence ends where it can be, and never within a span.
+    """Cut a gold Doc into parts, at sentence ends where possible, and never within a span.
 
     doc (Doc): The gold Doc.
     max_tokens (int): Greatest length of a part; only a longer annotated span makes a longer part.
@@ -106,7 +106,7 @@ def cut_points(n_tokens: int, edges: list[int], sentences: list[int], max_tokens
 
 
 def _inside_spans(doc: Doc) -> set[int]:
-    """The tokens before which a cut would go through a span, or through its offsets in the file."""
+    """Find the tokens before which a cut would divide a span, or its offsets in the file."""
     groups = (doc.ents, *doc.spans.values())
     inside = {i for group in groups for span in group for i in range(span.start + 1, span.end)}
     starts = [token.idx for token in doc]
@@ -123,7 +123,7 @@ def _sentence_starts(doc: Doc) -> set[int]:
 
 
 def _slice_to_doc(doc: Doc, part: Span) -> Doc:
-    """`Span.as_doc`, with what it loses: doc.spans, the gold offsets, the first sentence start."""
+    """Copy a part of a Doc, with what `Span.as_doc` loses: doc.spans, gold offsets, sentences."""
     result = part.as_doc()
     for key, group in doc.spans.items():
         result.spans[key] = [

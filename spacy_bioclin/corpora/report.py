@@ -1,4 +1,4 @@
-"""What became of the annotations of a corpus: nothing is lost without being counted."""
+"""Count what became of the annotations of a corpus, so that nothing is lost unnoticed."""
 
 import json
 from collections import Counter
@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..errors import BioclinError
+from ..files import write_atomic
 
 # What can happen to a span, and, last, to a document. A span can be counted under several.
 KINDS = {
@@ -23,7 +24,7 @@ KINDS = {
     "skipped": "documents that could not be read",
 }
 MAX_LOST = 0.001  # share of spans; DESIGN.md "Nothing lost"
-MAX_WRONG = 0.01  # more than this, and the text is not the one that was annotated
+MAX_WRONG = 0.01  # share of spans; with more, the text is not the one that was annotated
 
 
 class LossReport:
@@ -41,6 +42,7 @@ class LossReport:
 
     @property
     def lost(self) -> int:
+        """Count the spans that are in no Doc."""
         return self.read - self.kept
 
     def add(self, kind: str, file: str, n: int = 1) -> None:
@@ -49,21 +51,22 @@ class LossReport:
             self.files[kind][file] += n
 
     def count(self, kind: str) -> int:
+        """Count what is under one of `KINDS`, in all files."""
         return sum(self.files[kind].values())
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): Counts, and file names per count, ready for JSON."""
+        """List the counts, and the files of each, ready for JSON."""
         counts = {"docs": self.docs, "read": self.read, "kept": self.kept, "lost": self.lost}
         counts.update({kind: self.count(kind) for kind in KINDS})
         files = {kind: dict(sorted(names.items())) for kind, names in self.files.items() if names}
         return {**counts, "files": files}
 
     def write(self, path: Path) -> None:
-        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
-        path.write_text(text + "\n", encoding="utf-8")
+        """Write the report as JSON."""
+        write_atomic(path, json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
 
     def to_table(self) -> Table:
-        """RETURNS (Table): One row per count, for the terminal."""
+        """Make a table with a row for each count, for the terminal."""
         table = Table("", "count", "files", title="Loss report", box=SIMPLE_HEAD)
         table.add_column("for example", no_wrap=True, max_width=26)
         table.add_column("meaning", ratio=1)
@@ -78,8 +81,11 @@ class LossReport:
         return table
 
     def check(self, *, allow_loss: bool = False) -> None:
-        """RAISES (BioclinError): There is no document, or more spans are lost or have wrong offsets
-        than training should bear, unless `allow_loss` says that it may."""
+        """Refuse a corpus that lost too much.
+
+        allow_loss (bool): Accept lost spans and wrong offsets.
+        RAISES (BioclinError): There is no document, or too many spans are lost or misplaced.
+        """
         if not self.docs:
             raise BioclinError("no document could be read; the messages above say why")
         if allow_loss:

@@ -1,4 +1,4 @@
-"""A pipeline folder into a wheel, through `spacy package`."""
+"""Build a wheel from a pipeline folder, through `spacy package`."""
 
 import contextlib
 import io
@@ -85,7 +85,11 @@ def build_wheel(
 
 
 def check_name(name: str) -> str:
-    """RETURNS (str): The name with our prefix, without language."""
+    """Check the name of a package, and add our prefix.
+
+    RETURNS (str): The name with the prefix, without language.
+    RAISES (BioclinError): It has other characters than a package name may have.
+    """
     if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", name):
         raise BioclinError(
             f"--name is {name!r}: use lower-case letters, digits and single underscores (demo_v2)"
@@ -94,7 +98,10 @@ def check_name(name: str) -> str:
 
 
 def check_version(version: str) -> str:
-    """RETURNS (str): The version in its normal form, which is what the wheel is named by."""
+    """Bring a version into its normal form, which the name of the wheel has.
+
+    RAISES (BioclinError): It is not a version by PEP 440.
+    """
     try:
         return str(Version(version))
     except InvalidVersion:
@@ -102,21 +109,21 @@ def check_version(version: str) -> str:
 
 
 def requirement(version: str) -> str:
-    """RETURNS (str): spacy-bioclin from this version on, below the next minor one."""
+    """Require spacy-bioclin from this version on, below the next minor one."""
     parsed = Version(version)
     return f"spacy-bioclin>={version},<{parsed.major}.{parsed.minor + 1}"
 
 
 def _lay_out(pipeline: Path, folder: Path, meta: dict[str, Any], card: str) -> Path:
-    """RETURNS (Path): Source folder of the package, ready to be built."""
+    """Make the source folder of the package, ready to be built."""
     meta_path = folder / "meta.json"
     srsly.write_json(meta_path, meta)
-    said = io.StringIO()
+    messages = io.StringIO()
     try:
-        with contextlib.redirect_stdout(said):
+        with contextlib.redirect_stdout(messages):
             spacy_package(pipeline, folder, meta_path=meta_path, create_sdist=False)
     except SystemExit:
-        reason = " ".join(said.getvalue().split())
+        reason = " ".join(messages.getvalue().split())
         raise BioclinError(f"spacy package refuses {pipeline}: {reason}") from None
     package = f"{meta['lang']}_{meta['name']}"
     source = folder / f"{package}-{meta['version']}"

@@ -1,4 +1,4 @@
-"""What a package says about its pipeline: meta.json and the model card."""
+"""Describe a pipeline in its package: meta.json and the model card."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ TEMPLATE = Path(__file__).with_name("model_card.md.jinja")
 NOT_STATED = "not stated"
 LINKER = "bioclin_linker"
 LANGUAGES = {"es": "Spanish", "en": "English"}
-# Settings that the card repeats from config.cfg, which travels whole with the pipeline.
+# Settings that the card repeats from the config.cfg of the pipeline.
 SETTINGS = (
     "training.seed",
     "training.max_steps",
@@ -60,8 +60,8 @@ def make_meta(
     name, version (str): Of the package; the name without language.
     requirement (str): This library with its range; spaCy adds the others.
     metrics (Mapping | None): What `bioclin evaluate` wrote; None keeps the scores of training.
-    linkers (Mapping): See `find_linkers`; what a package carries has a licence, too.
-    RETURNS (dict): New meta.json. Under "bioclin" stands what spaCy has no key for.
+    linkers (Mapping): See `find_linkers`; a packaged knowledge base has a licence, too.
+    RETURNS (dict): New meta.json. What spaCy has no key for is under "bioclin".
     """
     language = LANGUAGES.get(meta["lang"], meta["lang"])
     description = f"Entities of clinical text in {language}: {', '.join(_labels(meta)) or 'none'}."
@@ -145,8 +145,10 @@ def render_card(
 
 
 def find_layers(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """RETURNS (dict): Component that finds spans -> key of doc.spans that it writes, or None for
-    doc.ents."""
+    """Find the components that find spans.
+
+    RETURNS (dict): Component -> key of doc.spans that it writes, or None for doc.ents.
+    """
     return {
         name: component["spans_key"]
         for name, component in config["components"].items()
@@ -155,26 +157,29 @@ def find_layers(config: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def find_linkers(pipeline: Path) -> dict[str, dict[str, Any]]:
-    """RETURNS (dict): Linker that has a knowledge base -> `spans_key`, `kb` (what it says of itself
-    and of the licences of its sources) and whether it is `carried`."""
+    """Find the linkers that have a knowledge base.
+
+    RETURNS (dict): Component -> `spans_key`, `kb` (its description, with the licences of its
+        sources) and `carried`, whether it is in the package.
+    """
     linkers = {}
     config = load_config(pipeline / "config.cfg", interpolate=True)
     for name, component in config["components"].items():
         state = pipeline / name / STATE
         if component["factory"] != LINKER or not state.is_file():
             continue
-        said = srsly.read_json(state)
-        if said["kb_meta"] is not None:
+        described = srsly.read_json(state)
+        if described["kb_meta"] is not None:
             linkers[name] = {
                 "spans_key": component["spans_key"],
-                "kb": said["kb_meta"],
-                "carried": "kb" in said["carried"],
+                "kb": described["kb_meta"],
+                "carried": "kb" in described["carried"],
             }
     return linkers
 
 
 def read_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """RETURNS (dict): Those of `SETTINGS` that the config has."""
+    """Read those of `SETTINGS` that the config has."""
     found = {}
     for setting in SETTINGS:
         value: Any = config

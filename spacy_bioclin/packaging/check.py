@@ -1,4 +1,4 @@
-"""Does a wheel work where it is installed? Tried in a new environment without network."""
+"""Check that a wheel works where it is installed, in a new environment without network."""
 
 import contextlib
 import json
@@ -30,11 +30,11 @@ OFFLINE = {
 
 
 class Check(NamedTuple):
-    """A check and what came of it.
+    """The outcome of a check.
 
-    name (str): What was tried.
-    passed (bool): Whether it did what it should.
-    note (str): What there is to say, or what is wrong.
+    name (str): Name of the check.
+    passed (bool): Whether it passed.
+    note (str): Details, or what is wrong.
     seconds (float): Time it took.
     """
 
@@ -54,11 +54,11 @@ def check_wheel(
     """Install a wheel in a new environment and run every check of `probe` there.
 
     wheel (Path): A wheel of `bioclin package` or `spacy package`.
-    against (Path | None): Folder of a pipeline that has to give the same.
-    env (Path | None): Folder for the environment, which stays; None for one that goes away.
-    timeout (float): Seconds for one check. A check that hangs becomes one that failed.
-    YIELDS (Check): In order; a failed one is the last.
-    RAISES (BioclinError): The file is no wheel, or the environment cannot be made.
+    against (Path | None): Folder of a pipeline that must give the same results.
+    env (Path | None): Folder for the environment; None for a temporary one.
+    timeout (float): Seconds for one check. A check that hangs has failed.
+    YIELDS (Check): The outcomes in order, up to the first failed one.
+    RAISES (BioclinError): The file is not a wheel, or the environment cannot be made.
     """
     package = package_name(wheel)
     if against is not None and not (against / "config.cfg").is_file():
@@ -74,7 +74,10 @@ def check_wheel(
 
 
 def package_name(wheel: Path) -> str:
-    """RETURNS (str): Name under which `spacy.load` finds what the wheel holds."""
+    """Get the name by which `spacy.load` finds the pipeline of a wheel.
+
+    RAISES (BioclinError): The file does not exist, or its name is not that of a wheel.
+    """
     if not wheel.is_file():
         raise BioclinError(f"{wheel}: no such file; make one with `bioclin package`")
     try:
@@ -99,7 +102,7 @@ def install_apart(wheel: Path, env: Path) -> Path:
     RAISES (BioclinError): The folder holds something else, or pip refuses.
     """
     if env.exists() and any(env.iterdir()) and not (env / "pyvenv.cfg").is_file():
-        raise BioclinError(f"{env}: not empty and no virtual environment; give a new folder")
+        raise BioclinError(f"{env}: not empty and not a virtual environment; give a new folder")
     venv.create(env, with_pip=False, clear=True)
     windows = os.name == "nt"
     # Not resolved: its link to the Python it was made from would lead out of the environment.
@@ -125,7 +128,7 @@ def install_apart(wheel: Path, env: Path) -> Path:
 
 
 def offline_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """RETURNS (dict): The environment without ways out: no proxies, no index, no hub."""
+    """Copy the environment variables without what leads to the network: proxies, index, hub."""
     kept = {
         key: value
         for key, value in environment.items()
@@ -135,7 +138,7 @@ def offline_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _follow(command: list[str], folder: str, timeout: float) -> Iterator[Check]:
-    """YIELDS (Check): What the probe says. It is ended if it says nothing for `timeout` seconds."""
+    """Run the probe and pass its outcomes on; end it if it is silent for `timeout` seconds."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
         process = subprocess.Popen(
             command,
@@ -167,13 +170,13 @@ def _read_checks(
             return
         if not line:
             break
-        said: dict[str, Any] = json.loads(line)
-        if "begin" in said:
-            running, start = said["begin"], time.perf_counter()
+        message: dict[str, Any] = json.loads(line)
+        if "begin" in message:
+            running, start = message["begin"], time.perf_counter()
         else:
-            yield Check(**said, seconds=time.perf_counter() - start)
+            yield Check(**message, seconds=time.perf_counter() - start)
             running = ""
-            if not said["passed"]:
+            if not message["passed"]:
                 return
     if process.wait() or running:
         errors.seek(0)

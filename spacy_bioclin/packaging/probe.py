@@ -1,8 +1,8 @@
-"""Run in a new environment: load a pipeline and see that it gives the same however it travels.
+"""Check, in a new environment, that a pipeline gives the same results however it is stored.
 
-`python -I -m spacy_bioclin.packaging.probe NAME FOLDER [OTHER]` prints one JSON object a line: the
-name of a check when it begins, and its outcome when it ends. FOLDER is for its files, OTHER a
-pipeline that has to give the same.
+`python -I -m spacy_bioclin.packaging.probe NAME FOLDER [OTHER]` prints one JSON object per line:
+the name of a check when it begins, and its outcome when it ends. FOLDER is for its files, OTHER a
+pipeline that must give the same results.
 """
 
 import json
@@ -60,7 +60,7 @@ Findings = dict[Found, float | None]  # with their probabilities
 
 
 class Mismatch(Exception):
-    """Two ways give different results. The message says how many, not which text."""
+    """Two ways give different results. The message has counts, no text of notes."""
 
 
 def find(doc: Any) -> Findings:
@@ -102,8 +102,10 @@ def compare(ours: Sequence[Findings], theirs: Sequence[Findings], tolerance: flo
 def checks(
     nlp: Any, package: str, folder: Path, other: str | None
 ) -> dict[str, Callable[[], str | None]]:
-    """RETURNS (dict): Name of each check -> what runs it. It raises `Mismatch`, or returns what
-    there is to say."""
+    """Make the checks.
+
+    RETURNS (dict): Name of a check -> function that raises `Mismatch`, or returns details.
+    """
     import spacy
     from spacy.tokens import DocBin
 
@@ -161,7 +163,7 @@ def checks(
 
 
 def check_requirements(package: str) -> str:
-    """See that what the package requires is here, in the versions it wants.
+    """Check that what the package requires is installed, in the versions it wants.
 
     RAISES (Mismatch): Something is missing or has another version.
     """
@@ -182,7 +184,7 @@ def check_requirements(package: str) -> str:
 
 
 def refuse_network(event: str, args: tuple[Any, ...]) -> None:
-    """An audit hook: any attempt to reach another machine is an error. Forked workers keep it."""
+    """Raise at any attempt to reach another machine: an audit hook, which forked workers keep."""
     if event == "socket.getaddrinfo":
         raise Mismatch(f"the pipeline looks up the network address {args[0]!r}")
     if event == "socket.connect" and isinstance(args[1], tuple):  # a local socket has a str
@@ -190,7 +192,10 @@ def refuse_network(event: str, args: tuple[Any, ...]) -> None:
 
 
 def main(package: str, folder: str, other: str | None = None) -> int:
-    """Run all checks; the first that fails ends it. RETURNS (int): Exit status."""
+    """Run all checks, up to the first that fails.
+
+    RETURNS (int): Exit status.
+    """
     sys.addaudithook(refuse_network)
     running = "load"
     _say(begin=running)
@@ -207,7 +212,7 @@ def main(package: str, folder: str, other: str | None = None) -> int:
         _say(name=running, passed=False, note=str(error))
         return 1
     except Exception as error:
-        # The samples are ours, so no note of anybody's can stand in this message.
+        # The notes are invented, so the message holds no text of a real one.
         _say(name=running, passed=False, note=f"{type(error).__name__}: {error}")
         return 1
     return 0

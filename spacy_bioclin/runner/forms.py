@@ -1,4 +1,4 @@
-"""Which form an input has."""
+"""Choose the form of an input by its suffix."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,8 +20,8 @@ FORMS: dict[str, Callable[[Path, Columns], Form]] = {
 def open_form(path: Path, columns: Columns) -> Form:
     """Open the input.
 
-    path (Path): A folder, or a file whose ending says its form.
-    columns (Columns): What its columns are.
+    path (Path): A folder, or a file whose suffix tells its form.
+    columns (Columns): Names of its columns.
     RETURNS (Form): Ready to be read.
     RAISES (BioclinError): There is no such file, its form is unknown, or a column is missing.
     """

@@ -1,4 +1,4 @@
-"""From an input to an output, a part at a time: what is finished is not made again."""
+"""Process an input part by part, so that a resumed run does not repeat finished parts."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ MAX_PLACES = 1000  # of skipped records that the audit lists
 
 
 class Part(NamedTuple):
-    """Records `number * PART_RECORDS` and following, counted from 0."""
+    """The records from `number * PART_RECORDS` on, counted from 0."""
 
     number: int
     records: list[Record]
@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 
 def cut(records: Iterable[Record | Unreadable]) -> Iterator[Part]:
-    """YIELDS (Part): Cut by position, so that a part is the same whatever is skipped."""
+    """Cut the input into parts by position, so that skipped records do not shift them."""
     part = Part(0, [], [])
     for record in records:
         number = (record.number - 1) // PART_RECORDS
@@ -38,7 +38,7 @@ def cut(records: Iterable[Record | Unreadable]) -> Iterator[Part]:
 
 
 def add_counts(total: Counts, counts: Counts) -> None:
-    """Add numbers, and those of tables in tables, to `total`; what is no number is left out."""
+    """Add the numbers of nested tables to `total`; other values are left out."""
     for name, value in counts.items():
         if isinstance(value, dict):
             add_counts(total.setdefault(name, {}), value)
@@ -57,14 +57,15 @@ def run_parts(
     skip_bad: bool,
     on_progress: Callable[[float, int], None],
 ) -> tuple[int, Counts]:
-    """Make every part that is not finished yet.
+    """Process every part that is not finished yet.
 
     form (Form): The input.
     work (Work): Where the parts go.
-    start (Callable): Called once in each process; gives what makes a part.
+    start (Callable): Called once in each process; gives the function that
+        processes a part.
     skip_bad (bool): Leave unreadable records out, and count them.
     on_progress (Callable): Called with the share of the input that is done, from 0 to 1, and the
-        number of records that this run has made.
+        number of records that this run has processed.
     RETURNS (tuple[int, Counts]): Number of parts, and the sum of their counts with "read",
         "skipped" and the `places` of those that were skipped.
     RAISES (BioclinError): A record cannot be read and `skip_bad` is off.
@@ -111,11 +112,11 @@ def make_output(
     skip_bad: bool,
     on_progress: Callable[[float, int], None],
 ) -> Counts:
-    """Make the parts, join them, and move the result into place. See `run_parts` for the rest.
+    """Process the parts, join them, and move the result into place. See also `run_parts`.
 
-    audit (Path): Where what `make_audit` makes of the counts is written, as JSON.
-    RETURNS (Counts): What was counted.
-    RAISES (BioclinError): What went wrong. The output is then as it was before.
+    audit (Path): File for what `make_audit` makes of the counts, as JSON.
+    RETURNS (Counts): The counts of all parts.
+    RAISES (BioclinError): Something went wrong. The output is then as it was before.
     """
     try:
         n_parts, counts = run_parts(

@@ -1,4 +1,4 @@
-"""Where an output may go."""
+"""Decide where an output may go."""
 
 import os
 from collections.abc import Iterable

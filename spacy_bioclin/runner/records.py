@@ -1,7 +1,7 @@
-"""Notes in files: reading them one at a time, and writing them back in the form they came in.
+"""Read notes from files one at a time, and write them in the form that they came in.
 
-A form knows one kind of file. A record is a row of columns; a note that is a file of its own has
-the columns `file` (its name) and `text`.
+A form is a kind of file. A record is a row of columns; a note in a file of its own has the columns
+`file` (its name) and `text`.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ FILE, TEXT = "file", "text"
 
 
 class Columns(NamedTuple):
-    """What the columns of a table are.
+    """Names of the columns of a table.
 
-    text (str): The note.
-    id (str | None): The record's id.
-    patient (str | None): The patient's id.
+    text (str): Column with the note.
+    id (str | None): Column with the record's id.
+    patient (str | None): Column with the patient's id.
     known (tuple[tuple[str, str], ...]): (what, column) of data known about the patient.
     drop (frozenset[str]): Columns that do not go into the output; those of `known` are among them.
     """
@@ -36,20 +36,20 @@ class Columns(NamedTuple):
 
     @property
     def identifying(self) -> list[str]:
-        """RETURNS (list[str]): Those of the record's id and the patient's."""
+        """List the columns with the ids of the record and of the patient."""
         return [name for name in (self.id, self.patient) if name is not None]
 
     @property
     def named(self) -> list[str]:
-        """RETURNS (list[str]): All columns that someone gave the name of."""
+        """List all columns that the user named."""
         return list(dict.fromkeys([self.text, *self.identifying, *sorted(self.drop)]))
 
 
 class Record(NamedTuple):
-    """A note and what stands beside it.
+    """A note and the columns beside it.
 
-    number (int): Position in the input, from 1; unreadable ones count.
-    place (str): What tells it from the others and holds no PHI: "line 7".
+    number (int): Position in the input, from 1; unreadable records count.
+    place (str): What identifies the record without PHI: "line 7".
     row (Row): Column -> value.
     """
 
@@ -59,7 +59,7 @@ class Record(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A record that cannot be read, and why. The message names the place, never the content."""
+    """A record that cannot be read. The error names its place, never its content."""
 
     number: int
     place: str
@@ -67,26 +67,29 @@ class Unreadable(NamedTuple):
 
 
 class Form:
-    """Base of the forms: a file whose parts are joined by putting them one after the other."""
+    """Base class of the forms: a file that is joined by concatenating its parts."""
 
-    # Rows -> bytes of a part, a function that can be sent to another process.
+    # Rows -> bytes of a part; a function that can be pickled.
     encode: Callable[[Sequence[Row]], bytes]
-    header: tuple[str, ...] | None = None  # names of the columns, where the file says them once
+    header: tuple[str, ...] | None = None  # names of the columns, in a file that has a header
 
     def __init__(self, path: Path, columns: Columns) -> None:
-        """RAISES (BioclinError): The file cannot be read, or a column that was named is missing."""
+        """Open the input.
+
+        RAISES (BioclinError): The file cannot be read, or a column that was named is missing.
+        """
         self.path = path
         self.columns = columns
         self.done = 0  # how far the input is read, of `total`
         self.total = _size(path)
-        self.left_out = 0  # files that are no notes
+        self.left_out = 0  # files that are not notes
 
     def read(self) -> Iterator[Record | Unreadable]:
-        """YIELDS (Record | Unreadable): In the order of the input, which is always the same."""
+        """Read the records in the order of the input, which is always the same."""
         raise NotImplementedError
 
     def join(self, parts: Iterable[bytes], target: Path) -> None:
-        """Make the output of its parts, in order."""
+        """Make the output from its parts, in order."""
         with target.open("wb") as file:
             for part in parts:
                 file.write(part)
@@ -94,27 +97,30 @@ class Form:
             os.fsync(file.fileno())
 
     def fingerprint(self) -> str:
-        """RETURNS (str): Changes when the input does: made of size and time of last change."""
+        """Hash names, sizes and times of last change, to notice a changed input."""
         return fingerprint_files([self.path])
 
     def make_strings(self, names: Iterable[str]) -> None:
-        """Columns whose values will be strings in the output, whatever they are in the input."""
+        """Write the values of some columns as strings, whatever they are in the input."""
 
     def check_header(self, header: Sequence[str]) -> None:
-        """RAISES (BioclinError): A named column is missing, or two have one name."""
+        """Check the names of the columns.
+
+        RAISES (BioclinError): A column that the user named is missing, or two have the same name.
+        """
         if len(set(header)) < len(header):
-            raise BioclinError(f"{self.path}: two columns have one name; rename one of them")
+            raise BioclinError(f"{self.path}: two columns have the same name; rename one of them")
         for name in self.columns.named:
             if name not in header:
                 raise BioclinError(
-                    f"{self.path}: no column {name!r}; give its name as it stands in the file "
+                    f"{self.path}: no column {name!r}; give its name as it is in the file "
                     "(--text-column says which one holds the notes)"
                 )
         self.header = tuple(header)
 
 
 class TextFiles(Form):
-    """A .txt file, or a folder of them at any depth: one note a file."""
+    """A .txt file, or a folder of them at any depth: one note per file."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         super().__init__(path, columns)
@@ -139,6 +145,7 @@ class TextFiles(Form):
             yield from (Path(folder, name) for name in sorted(files) if name.endswith(".txt"))
 
     def read(self) -> Iterator[Record | Unreadable]:
+        """Read each file as a record."""
         top = self.path if self.path.is_dir() else self.path.parent
         for number, path in enumerate(self._walk(), start=1):
             self.done = number
@@ -154,6 +161,7 @@ class TextFiles(Form):
                 yield Unreadable(number, place, error)
 
     def join(self, parts: Iterable[bytes], target: Path) -> None:
+        """Write a file, or a folder with the files of the input."""
         if self.path.is_dir():
             target.mkdir()
         for part in parts:
@@ -166,17 +174,19 @@ class TextFiles(Form):
             os.sync()
 
     def fingerprint(self) -> str:
+        """Hash names, sizes and times of last change of all files."""
         return fingerprint_files(self._walk())
 
 
 class JsonLines(Form):
-    """.jsonl: one JSON object a line; empty lines are no records."""
+    """A .jsonl file: one JSON object per line; empty lines are skipped."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         super().__init__(path, columns)
         self.encode = encode_lines
 
     def read(self) -> Iterator[Record | Unreadable]:
+        """Read each line as a record."""
         number = 0
         for line_number, line in read_lines(self):
             if not line.strip():
@@ -193,7 +203,7 @@ class JsonLines(Form):
 
 
 def read_lines(form: Form) -> Iterator[tuple[int, bytes]]:
-    """Read a file line by line while `form.done` says how far.
+    """Read a file line by line, and count the bytes in `form.done`.
 
     YIELDS (tuple[int, bytes]): Number of the line from 1, and the line with its end.
     RAISES (BioclinError): The file cannot be read.
@@ -209,7 +219,10 @@ def read_lines(form: Form) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse(line: bytes, *, first: bool) -> tuple[Row, str]:
-    """RETURNS (tuple[Row, str]): The object of a line, and what is wrong with it."""
+    """Parse the JSON object of a line.
+
+    RETURNS (tuple[Row, str]): The object, and what is wrong with it, or "".
+    """
     try:
         row = json.loads(line.decode("utf-8-sig" if first else "utf-8"))
         if b"\\u" in line:  # half of a surrogate pair cannot be written as UTF-8
@@ -222,17 +235,20 @@ def _parse(line: bytes, *, first: bool) -> tuple[Row, str]:
 
 
 def find_fault(row: Row, columns: Columns) -> str:
-    """RETURNS (str): What is wrong with a record, or ""."""
+    """Check a record.
+
+    RETURNS (str): What is wrong with it, or "".
+    """
     for name in (columns.text, *columns.identifying):
         if row.get(name) is None:
             return f"no {name!r} (missing or null)"
     if not isinstance(row[columns.text], str):
-        return f"{columns.text!r} is no string"
+        return f"{columns.text!r} is not a string"
     return ""
 
 
 def encode_lines(rows: Sequence[Row]) -> bytes:
-    """RETURNS (bytes): A JSON object a line."""
+    """Write rows as one JSON object per line."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8")
 
 
@@ -248,7 +264,7 @@ def _raise(error: OSError) -> None:
 
 
 def fingerprint_files(paths: Iterable[Path]) -> str:
-    """RETURNS (str): Changes with the name, size or time of last change of a file."""
+    """Hash the names, sizes and times of last change of files."""
     digest = hashlib.sha256()
     for path in paths:
         info = path.stat()

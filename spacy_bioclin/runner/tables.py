@@ -1,4 +1,4 @@
-"""Tables with a header: CSV and TSV, Parquet."""
+"""Read and write tables with a header: CSV, TSV and Parquet."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from ..errors import BioclinError
 from .records import Columns, Form, Record, Row, Unreadable, find_fault, read_lines
 
 DELIMITERS = ",;\t|"
-# The csv module's own limit is 131,072: fewer than a long note has. Without any, one quotation mark
+# The csv module's own limit is 131,072, less than a long note. Without a limit, a quotation mark
 # that is never closed would read the rest of the file into memory.
 MAX_FIELD_CHARS = 100_000_000
 ROWS_AT_A_TIME = 100
@@ -20,8 +20,10 @@ JOINED_BYTES = 32 * 2**20  # a row group of the output
 
 
 class SeparatedValues(Form):
-    """.csv or .tsv with a header. What separates the columns is what makes the header hold the text
-    column: first the usual one, then others."""
+    """A .csv or .tsv file with a header.
+
+    The delimiter is the first with which the header has the text column: the usual one, or others.
+    """
 
     def __init__(self, path: Path, columns: Columns, *, usual: str) -> None:
         super().__init__(path, columns)
@@ -38,6 +40,7 @@ class SeparatedValues(Form):
         self._head = encode_line(kept, self.delimiter, end)
 
     def read(self) -> Iterator[Record | Unreadable]:
+        """Read each row as a record."""
         assert self.header is not None
         rows = csv.reader(_decode(self), delimiter=self.delimiter, strict=True)
         next(rows)
@@ -75,6 +78,8 @@ class SeparatedValues(Form):
         return ""
 
     def join(self, parts: Iterable[bytes], target: Path) -> None:
+        """Write the header, then the parts."""
+
         def all_parts() -> Iterator[bytes]:
             yield self._head
             yield from parts
@@ -83,8 +88,10 @@ class SeparatedValues(Form):
 
 
 def _decode(form: Form) -> Iterator[str]:
-    """YIELDS (str): Lines. Bytes that are not UTF-8 become lone surrogates: a row is judged whole,
-    for it may go over several lines."""
+    """Read lines; bytes that are not UTF-8 become lone surrogates.
+
+    Whole rows, which may span several lines, are checked for those later.
+    """
     for number, line in read_lines(form):
         yield line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
 
@@ -101,22 +108,26 @@ def _read_header(form: Form, delimiter: str) -> list[str]:
 
 
 def encode_rows(rows: Sequence[Row], *, header: Sequence[str], delimiter: str, end: str) -> bytes:
-    """RETURNS (bytes): Lines of a table, without its header."""
+    """Write rows as lines of a table, without its header."""
     lines = (encode_line([row[name] for name in header], delimiter, end) for row in rows)
     return b"".join(lines)
 
 
 def encode_line(values: Sequence[str], delimiter: str, end: str) -> bytes:
-    """RETURNS (bytes): A line of a table. The csv module is told CR LF, for it quotes only those of
-    the two that stand in the end of a line."""
+    """Write a line of a table.
+
+    The csv module quotes only those of CR and LF that are in its line end, so it gets both.
+    """
     line = io.StringIO()
     csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow(values)
     return (line.getvalue().removesuffix("\r\n") + end).encode("utf-8")
 
 
 class Parquet(Form):
-    """.parquet: types and order of the columns stay; metadata of the file does not, for it may say
-    anything."""
+    """A .parquet file.
+
+    Types and order of the columns are kept. Metadata of the file is not: it may hold PHI.
+    """
 
     def __init__(self, path: Path, columns: Columns) -> None:
         super().__init__(path, columns)
@@ -135,6 +146,7 @@ class Parquet(Form):
         self.encode = partial(encode_table, schema=self.schema)
 
     def make_strings(self, names: Iterable[str]) -> None:
+        """Change the type of columns to string."""
         pa, _ = _import_pyarrow()
         for name in names:
             at = self.schema.get_field_index(name)
@@ -143,6 +155,7 @@ class Parquet(Form):
         self.encode = partial(encode_table, schema=self.schema)
 
     def read(self) -> Iterator[Record | Unreadable]:
+        """Read each row as a record."""
         self.done = 0
         with _open_parquet(self.path) as file:
             batches = file.iter_batches(batch_size=ROWS_AT_A_TIME)
@@ -163,8 +176,9 @@ class Parquet(Form):
                         yield Record(self.done, place, row)
 
     def join(self, parts: Iterable[bytes], target: Path) -> None:
+        """Write the parts as row groups of about `JOINED_BYTES`."""
         pa, pq = _import_pyarrow()
-        # A Python file, for its errors are those of the system ("disk full"), not of Arrow.
+        # A Python file, because it raises errors of the system ("disk full"), not of Arrow.
         with target.open("wb") as file:
             with pq.ParquetWriter(file, self.schema) as writer:
                 waiting = []
@@ -182,7 +196,7 @@ class Parquet(Form):
 
 
 def encode_table(rows: Sequence[Row], *, schema: Any) -> bytes:
-    """RETURNS (bytes): A table as an Arrow file, which keeps all types as they are."""
+    """Write rows as an Arrow file, which keeps all types."""
     pa, _ = _import_pyarrow()
     sink = io.BytesIO()
     with pa.ipc.new_file(sink, schema) as writer:
@@ -191,7 +205,7 @@ def encode_table(rows: Sequence[Row], *, schema: Any) -> bytes:
 
 
 def _to_rows(batch: Any) -> list[Row | None]:
-    """RETURNS (list[Row | None]): None for a row with a value that Python cannot hold."""
+    """Convert a batch to rows, None for a row with a value that Python cannot hold."""
     try:
         return batch.to_pylist()
     except ValueError:

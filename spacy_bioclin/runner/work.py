@@ -1,8 +1,8 @@
-"""The hidden folder of an output that is being made, so that a run that was killed goes on.
+"""Keep the finished parts of an output in a hidden folder, so that a killed run can be resumed.
 
-It stands beside the output and holds a manifest (what the run was asked for) and the finished
-parts, each written to a temporary name and then renamed. At the end the parts are joined there, and
-what came of it is moved into place.
+The folder is beside the output and holds a manifest (the settings of the run) and the finished
+parts, each written whole or not at all. At the end, the parts are joined there, and the result is
+moved into place.
 """
 
 import errno
@@ -27,20 +27,20 @@ class Done(NamedTuple):
 
 
 class UselessError(BioclinError):
-    """What the run has made so far is of no use, and is removed."""
+    """An error after which the finished parts are useless; they are removed."""
 
 
 class Work:
-    """The hidden folder of an output that is being made."""
+    """The hidden folder of an output that is being written."""
 
     def __init__(self, out: Path, settings: dict[str, str], *, resume: bool, overwrite: bool):
-        """Open it, or go on with it.
+        """Make the folder, or open that of an earlier run.
 
         out (Path): The output.
-        settings (dict[str, str]): Name -> fingerprint of all that the output depends on.
-        resume (bool): Go on with the parts of a run that did not end.
-        overwrite (bool): Remove them.
-        RAISES (BioclinError): There are some and neither was asked for, or their settings differ.
+        settings (dict[str, str]): Name -> fingerprint of what the output depends on.
+        resume (bool): Use the parts of an interrupted run.
+        overwrite (bool): Remove the parts of an interrupted run.
+        RAISES (BioclinError): There are such parts and neither is set, or their settings differ.
         """
         self.out = out
         self.folder = out.with_name(f".{out.name}.work")
@@ -69,6 +69,7 @@ class Work:
             raise self.give_up(error) from None
 
     def path(self, index: int) -> Path:
+        """Name the file of a part."""
         return self.folder / f"{index:08}.part"
 
     def write(self, index: int, done: Done) -> None:
@@ -77,22 +78,24 @@ class Work:
         write_atomic(self.path(index), head + b"\n" + done.data)
 
     def counts(self, index: int) -> Counts | None:
-        """RETURNS (Counts | None): What was counted; None if the part is not finished."""
+        """Read the counts of a part; None if it is not finished."""
         if not self.path(index).exists():
             return None
         with self.path(index).open("rb") as file:
             return json.loads(file.readline())
 
     def data(self, n_parts: int) -> Iterator[bytes]:
-        """YIELDS (bytes): The data of the parts in order."""
+        """Read the data of the parts in order."""
         for index in range(n_parts):
             with self.path(index).open("rb") as file:
                 file.readline()
                 yield file.read()
 
     def finish(self, form: Form, n_parts: int, audit: Path, content: bytes) -> None:
-        """Join the parts and move the result into place; the audit goes first, so that an output
-        always has one."""
+        """Join the parts and move the result into place.
+
+        The audit is written first, so that an output always has one.
+        """
         joined = self.folder / "joined"
         remove(joined)
         remove(self.folder / "joined.old")
@@ -102,9 +105,9 @@ class Work:
         shutil.rmtree(self.folder)
 
     def give_up(self, error: OSError | BioclinError) -> BioclinError:
-        """Remove what was half made; if no part is finished or they are of no use, everything.
+        """Remove what is incomplete; if no part is finished, or they are useless, everything.
 
-        RETURNS (BioclinError): What to tell the user.
+        RETURNS (BioclinError): The error for the user.
         """
         if isinstance(error, UselessError) or not any(self.folder.glob("*.part")):
             shutil.rmtree(self.folder, ignore_errors=True)

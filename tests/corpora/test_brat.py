@@ -126,7 +126,7 @@ def test_files_with_bom_crlf_and_tabs(tmp_path: Path) -> None:
         ("T1\tX 0 3\n", "line 1: malformed T line"),
         ("T1 X 0 3 uno\n", "line 1: malformed T line"),
         ("\n\nT1\tX 0 99\tuno\n", r"line 3: offset 99 is past the end of the text \(20 char"),
-        ("T1\tX 3 0\tuno\n", "line 1: start 3 is behind end 0"),
+        ("T1\tX 3 0\tuno\n", "line 1: start 3 is after end 0"),
         (" T1\tX 0 3\tuno\n", "line 1: malformed T line"),
         ("R1\tX\n", "line 1: malformed R line, expected R1"),
         ("#1\tAnnotatorNotes\n", "line 1: malformed # line"),

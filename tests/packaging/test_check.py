@@ -63,7 +63,7 @@ def test_files_that_are_no_wheels_and_folders_in_use_are_errors(wheel, tmp_path)
     broken.write_bytes(b"PK")
     with pytest.raises(BioclinError, match="pip cannot install"):
         next(check_wheel(broken))
-    with pytest.raises(BioclinError, match="no virtual environment"):
+    with pytest.raises(BioclinError, match="not a virtual environment"):
         install_apart(wheel, tmp_path)
     assert broken.exists()
     with pytest.raises(BioclinError, match=r"no config\.cfg"):

@@ -104,7 +104,7 @@ BAD_LINES = {
     "a list": (b'["Confidencial"]', "not a JSON object"),
     "no text": (b'{"id": "x", "nota": "Confidencial"}', "no 'text'"),
     "null text": (b'{"id": "Confidencial", "text": null}', "no 'text'"),
-    "a number": (b'{"id": "Confidencial", "text": 1}', "'text' is no string"),
+    "a number": (b'{"id": "Confidencial", "text": 1}', "'text' is not a string"),
     "no id": (b'{"text": "Confidencial"}', "no 'id'"),
     "latin-1": ('{"id": "x", "text": "Confidencial señora"}'.encode("latin-1"), "not UTF-8"),
     "half a pair": (b'{"id": "x", "text": "Confidencial \\ud83d"}', "not UTF-8"),
@@ -186,7 +186,7 @@ BAD_INPUTS = {
     "empty.csv": (b"", "no header"),
     "latin.csv": ("Ñandú,text\n".encode("latin-1"), "not CSV in UTF-8"),
     "no-text.csv": (b"Juan Confidencial,12\n", "no column 'text'"),
-    "twice.csv": (b"text,text\n", "two columns have one name"),
+    "twice.csv": (b"text,text\n", "two columns have the same name"),
     "broken.parquet": (b"Confidencial", "cannot be read as Parquet"),
     "missing.jsonl": (None, "no such file"),
 }

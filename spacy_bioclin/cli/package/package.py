@@ -1,4 +1,4 @@
-"""`bioclin package`: a trained pipeline into a wheel."""
+"""`bioclin package`: make a wheel from a trained pipeline."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +53,7 @@ def main(
 
 
 def _provenance(task: str, **stated: str) -> "Provenance":
-    """What is stated on the command line goes before the catalogue."""
+    """Combine the options of the command line with the catalogue; the options win."""
     from ...catalog.tasks import load_tasks
     from ...packaging.card import Provenance
 
@@ -74,8 +74,11 @@ def _provenance(task: str, **stated: str) -> "Provenance":
 
 
 def read_license(encoder: Path) -> str:
-    """RETURNS (str): Licence that the model card in an encoder's folder states in its front matter,
-    where the Hugging Face hub puts it; "" if there is none."""
+    """Read the licence in the front matter of the model card of an encoder.
+
+    encoder (Path): Folder of the encoder.
+    RETURNS (str): Name of the licence, or "".
+    """
     import srsly
 
     card = encoder / "README.md"

@@ -1,4 +1,4 @@
-"""`bioclin annotate`: the entities of text files."""
+"""`bioclin annotate`: find the entities of text files."""
 
 import json
 import sys
@@ -105,7 +105,7 @@ def _annotate(
 
 
 def _read(files: dict[str, Path], bad: list[BioclinError] | None) -> Iterator[tuple[str, str]]:
-    """YIELDS (tuple): Text and id. Unreadable files go to `bad`, or are errors if it is None."""
+    """Read texts with their ids; unreadable files go to `bad`, or are errors if it is None."""
     from ...corpora.files import read_text
 
     for doc_id, path in files.items():
