@@ -34,8 +34,9 @@ def describe_cpu() -> dict[str, Any]:
     """
     import torch
 
-    fields = dict(line.split(":", 1) for line in _read_cpuinfo() if ":" in line)
-    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    lines = CPUINFO.read_text(encoding="utf-8").splitlines() if CPUINFO.exists() else []
+    pairs = (line.partition(":") for line in lines)
+    fields = {key.strip(): value.strip() for key, _, value in pairs}
     n_cores = os.cpu_count() or 1
     # Two threads on one core multiply no faster than one, so torch starts one per core.
     known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
@@ -50,10 +51,6 @@ def describe_cpu() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "omp_num_threads": os.environ.get("OMP_NUM_THREADS"),
     }
-
-
-def _read_cpuinfo() -> list[str]:
-    return CPUINFO.read_text(encoding="utf-8").splitlines() if CPUINFO.exists() else []
 
 
 def find_gpus() -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ def test_factory_works_bare(name: str) -> None:
     assert nlp.pipe_names == [name]
 
 
-def test_names_are_versioned_and_stand_once() -> None:
+def test_names_are_versioned_and_registered_once() -> None:
     names = [(group, name) for group, name, _ in REGISTERED]
     assert len(set(names)) == len(names)
     for group, name in names:

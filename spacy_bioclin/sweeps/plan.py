@@ -168,7 +168,7 @@ class Plan(Settings):
     @classmethod
     def _check_length(cls, axis: Any) -> Any:
         if not axis:
-            raise ValueError("is empty, so there is no trial to run")
+            raise ValueError("want at least one, else there is no trial to run")
         return axis
 
     def list_trials(self) -> list[Trial]:

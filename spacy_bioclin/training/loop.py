@@ -23,16 +23,6 @@ from ..errors import BioclinError
 from .state import Evaluation, Progress, load_state, save_state, set_generators
 
 BEST, LAST = "model-best", "model-last"
-# The settings of [training] that spaCy's loop takes.
-LOOP_SETTINGS = (
-    "dropout",
-    "accumulate_gradient",
-    "patience",
-    "max_steps",
-    "eval_frequency",
-    "annotating_components",
-    "before_update",
-)
 Batches = Iterable[tuple[int, list[Example]]]
 
 
@@ -65,10 +55,7 @@ def train(
     RAISES (Diverged): A loss is no longer a finite number.
     """
     config = nlp.config.interpolate()
-    if config["training"]["seed"] is not None:
-        fix_random_seed(config["training"]["seed"])
-    if use_gpu >= 0 and config["training"]["gpu_allocator"]:
-        set_gpu_allocator(config["training"]["gpu_allocator"])
+    _set_seed_and_allocator(config["training"], use_gpu)
     output.mkdir(parents=True, exist_ok=True)
     settings = registry.resolve(config["training"], schema=ConfigSchemaTraining)
     corpora = [settings["train_corpus"], settings["dev_corpus"]]
@@ -93,14 +80,15 @@ def train(
         batches,
         _reuse_evaluations(evaluate, done.evaluations, evaluations),
         exclude=frozen,
-        **{name: settings[name] for name in LOOP_SETTINGS},
+        dropout=settings["dropout"],
+        accumulate_gradient=settings["accumulate_gradient"],
+        patience=settings["patience"],
+        max_steps=settings["max_steps"],
+        eval_frequency=settings["eval_frequency"],
+        annotating_components=settings["annotating_components"],
+        before_update=settings["before_update"],
     )
     before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
-
-    def write_last() -> None:
-        with nlp.use_params(optimizer.averages):
-            before_to_disk(nlp).to_disk(output / LAST)
-
     try:
         for _, info, is_best in steps:
             if info["step"] < done.steps:
@@ -109,7 +97,7 @@ def train(
             if is_best is not None:
                 with nlp.select_pipes(disable=frozen):
                     update_meta(settings, nlp, info)
-                write_last()
+                _write(nlp, optimizer, before_to_disk, output / LAST)
                 if is_best:
                     shutil.rmtree(output / BEST, ignore_errors=True)
                     shutil.copytree(output / LAST, output / BEST)
@@ -118,8 +106,22 @@ def train(
             log_step(info if is_best is not None else None)
     finally:
         finalize_logger()
-    write_last()
+    _write(nlp, optimizer, before_to_disk, output / LAST)
     return [(i * settings["eval_frequency"], score) for i, (score, _) in enumerate(evaluations)]
+
+
+def _set_seed_and_allocator(training: dict[str, Any], use_gpu: int) -> None:
+    if training["seed"] is not None:
+        fix_random_seed(training["seed"])
+    if use_gpu >= 0 and training["gpu_allocator"]:
+        set_gpu_allocator(training["gpu_allocator"])
+
+
+def _write(
+    nlp: Language, optimizer: Optimizer, before_to_disk: Callable[[Language], Language], path: Path
+) -> None:
+    with nlp.use_params(optimizer.averages):
+        before_to_disk(nlp).to_disk(path)
 
 
 def _check_losses(info: dict[str, Any], optimizer: Optimizer) -> None:

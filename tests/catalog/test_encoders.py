@@ -169,7 +169,7 @@ def test_check_compares_with_the_catalogue(tmp_path):
 
 
 def test_sizes_that_sources_disagree_on(tmp_path, monkeypatch):
-    """The size found is said beside what each source says."""
+    """The size found is shown beside the number of each source."""
     folder = make_encoder(tmp_path / "encoder", "roberta", "bytes")
     one = load_encoders()["bsc-bio-es"].model_copy(
         update={"vocabulary": {300: "paper", 301: "card"}}

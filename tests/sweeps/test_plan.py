@@ -49,7 +49,7 @@ def test_settings_of_a_trial_join_those_of_plan_encoder_and_strategy(tmp_path):
     [
         (("seeds:", "seed:"), r"unknown key 'seed'; did you mean seeds\? want some of tasks, "),
         (("seeds: [0, 1, 2]", ""), r"plan\.yml: seeds is missing"),
-        (("seeds: [0, 1, 2]", "seeds: []"), r"seeds = \[\]: is empty"),
+        (("seeds: [0, 1, 2]", "seeds: []"), r"seeds = \[\]: want at least one"),
         (("seeds: [0, 1, 2]", "seeds: 3"), "seeds = 3: want a valid list"),
         (("3e-5]", "fast]"), r"learn_rates\[1\] = 'fast': want a valid number"),
         (("path: folder", "pat: x"), r"unknown key 'encoders\.small\.pat'; did you mean path\?"),
