@@ -216,14 +216,14 @@ def make_trainer(
         blocks = prepare_blocks(corpus, tokenizer, out / "blocks", length=settings.length)
     vocabulary = describe_vocabulary(tokenizer)
     masking = Masking(settings.mask_rate, settings.whole_words, settings.seed)
-    train = {lang: ids for (lang, split), ids in blocks.items() if split == "train"}
-    shares = check_shares(settings.shares, train)
+    train_blocks = {lang: ids for (lang, split), ids in blocks.items() if split == "train"}
+    shares = check_shares(settings.shares, train_blocks)
     n_blocks = settings.steps * settings.batch_pieces // settings.length
     held_out_masking = masking._replace(seed=HELD_OUT_SEED)
     trainer = MaskedTrainer(
         model=model,
         args=args,
-        train_dataset=MaskedBlocks(train, shares, n_blocks, vocabulary, masking),
+        train_dataset=MaskedBlocks(train_blocks, shares, n_blocks, vocabulary, masking),
         eval_dataset={
             lang: MaskedBlocks(
                 {lang: ids}, {lang: 1.0}, min(len(ids), N_HELD_OUT), vocabulary, held_out_masking

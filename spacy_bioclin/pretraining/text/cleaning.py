@@ -17,12 +17,11 @@ import numpy
 
 from ...about import __version__
 from ...errors import BioclinError
-from ...files import open_atomic, open_binary, write_atomic
+from ...files import find_files, open_atomic, open_binary, write_atomic
 from ...parallel import map_parts
 from ...tokenization.rules import RULES
 from .corpus import SPLITS
 from .documents import CleanDocument, clean_document, count
-from .files import find_files
 from .overlap import read_test_ngrams
 from .repeats import Repeats
 from .report import Report
@@ -90,7 +89,7 @@ def clean_texts(
     RAISES (BioclinError): A setting or a file is invalid, or no document is left.
     """
     _check_settings(langs, held_out, workers)
-    files = find_files(paths, (".txt",))
+    files = _name_files(paths)
     for path in files.values():
         if path.resolve().parent == out.resolve():
             raise BioclinError(f"{path}: lies in the output folder; write to another folder")
@@ -129,6 +128,14 @@ def clean_texts(
     return summary
 
 
+def _name_files(paths: Iterable[Path]) -> dict[str, Path]:
+    """Find files: path relative to the given folder, or the whole path if ambiguous -> file."""
+    files: dict[str, Path] = {}
+    for name, file in find_files(paths, (".txt",), compressed=True):
+        files[name if files.get(name, file) == file else file.as_posix()] = file
+    return files
+
+
 def _make_cleaner(
     langs: tuple[str, ...], test: numpy.ndarray
 ) -> Callable[[Batch], list[CleanDocument]]:
@@ -161,7 +168,7 @@ def _check_left(total: Report, n_docs: int) -> None:
 def read_batches(files: dict[str, Path]) -> Iterator[Batch]:
     """Read files with one document per line. Empty lines are skipped.
 
-    files (dict[str, Path]): From `find_files`.
+    files (dict[str, Path]): Name -> file.
     YIELDS (Batch): Documents of one file, about 200,000 bytes.
     RAISES (BioclinError): A file cannot be read or is not UTF-8.
     """

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy
 
 from ...errors import BioclinError
-from ...files import open_binary
+from ...files import find_files, open_binary
 from ...text import compose
-from .files import find_files
 
 NGRAM = 12
 MAX_SHARED = 30  # shared 12-grams from which a document is dropped
@@ -86,9 +85,10 @@ def read_test_ngrams(paths: Iterable[Path]) -> numpy.ndarray:
         12-gram.
     """
     paths = list(paths)
-    files = find_files(paths, SUFFIXES)
     found = [
-        ngram_hashes(word_hashes(text), NGRAM) for file in files.values() for text in _texts(file)
+        ngram_hashes(word_hashes(text), NGRAM)
+        for _, file in find_files(paths, SUFFIXES, compressed=True)
+        for text in _texts(file)
     ]
     hashes = numpy.unique(numpy.concatenate([numpy.empty(0, numpy.uint64), *found]))
     if paths and not len(hashes):
