@@ -1,4 +1,4 @@
-"""Options that commands derive from a settings class."""
+"""Settings of trainings, and the options that commands derive from them."""
 
 from typing import Annotated
 
