@@ -320,15 +320,16 @@ def span_probabilities(
     fb: ForwardBackward,
     path: Tensor,
     spans: Tensor,
-    go_on: Tensor,
+    next_tag: Tensor,
 ) -> Tensor:
     """Compute the posterior probability that a span of the path is exactly an entity (Culotta and
     McCallum 2004): the weight of all paths through it, over the weight of all paths.
 
     spans (Tensor): Columns (layer, first row, last row), rows of the concatenated sequences, int64,
         (n_spans, 3).
-    go_on (Tensor): Per layer and tag, the tag that would continue an entity which ends in this tag
-        (I after B or I in BIO), or -1; paths that continue it are not counted, (n_layers, n_tags).
+    next_tag (Tensor): Per layer and tag, the tag that would continue an entity which ends in this
+        tag (I after B or I in BIO), or -1; paths that continue it are not counted,
+        (n_layers, n_tags).
     RETURNS (Tensor): (n_spans,)
     """
     layer = spans[:, 0]
@@ -347,7 +348,7 @@ def span_probabilities(
     sums = sums.cumsum(dim=1)
     inner = torch.exp(sums[layer, spans[:, 2]] - sums[layer, spans[:, 1]])
     after = fb.beta[layer, last, path[layer, last]]
-    tag = go_on[layer, path[layer, last]]
+    tag = next_tag[layer, path[layer, last]]
     following = torch.full_like(place, -1)
     following[packing.previous] = packing.later
     step = following[last]

@@ -33,28 +33,28 @@ class Grammar(NamedTuple):
 
     transitions (Tensor): (n_layers, n_tags, n_tags).
     start, end (Tensor): (n_layers, n_tags).
-    go_on (Tensor): Tag that continues an entity ending in this tag, or -1, (n_layers, n_tags).
+    next_tag (Tensor): Tag that continues an entity ending in this tag, or -1, (n_layers, n_tags).
     """
 
     transitions: Tensor
     start: Tensor
     end: Tensor
-    go_on: Tensor
+    next_tag: Tensor
 
 
 def make_grammar(tag_sets: list[TagSet], device: torch.device) -> Grammar:
     """Make the tensors of the tagging schemes, for layers with the same number of tags."""
     legal = [legal_transitions(tag_set) for tag_set in tag_sets]
-    go_on = torch.full((len(tag_sets), tag_sets[0].n_tags), -1, dtype=torch.int64)
-    if tag_sets[0].scheme == "BIO":  # in BILUO the last tag of an entity says that it ends
+    next_tag = torch.full((len(tag_sets), tag_sets[0].n_tags), -1, dtype=torch.int64)
+    if tag_sets[0].scheme == "BIO":  # in BILUO the last tag of an entity marks its end
         inside = torch.arange(2, tag_sets[0].n_tags, 2)
-        go_on[:, inside] = inside
-        go_on[:, inside - 1] = inside
+        next_tag[:, inside] = inside
+        next_tag[:, inside - 1] = inside
     transitions, start, end = (
         torch.from_numpy(np.stack(rule)).to(device).double().log()
         for rule in zip(*legal, strict=True)
     )
-    return Grammar(transitions, start, end, go_on.to(device))
+    return Grammar(transitions, start, end, next_tag.to(device))
 
 
 class Batch(NamedTuple):
@@ -133,8 +133,9 @@ def find_entities(
                 start = end
         if not rows:
             continue
+        spans = torch.tensor(rows)
         probabilities = crf.span_probabilities(
-            batch.potentials, batch.packing, variables, path, torch.tensor(rows), grammar.go_on
+            batch.potentials, batch.packing, variables, path, spans, grammar.next_tag
         ).tolist()
         for (doc, ent_start, ent_end), label, p in zip(docs, names, probabilities, strict=True):
             found[doc].append(Entity(ent_start, ent_end, label, p))

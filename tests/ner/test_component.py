@@ -234,6 +234,27 @@ def test_spacy_components_train_on_the_same_encoder(tiny_encoder, tmp_path):
     assert doc.cats == pytest.approx(nlp(NOTES[0][0]).cats, abs=1e-4)
 
 
+def test_dropout_of_training_reaches_thinc_layers():
+    """The encoder and the head have rates of their own; a convolution has none."""
+    cnn = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 8, "depth": 1, "embed_size": 50}
+    cnn |= {
+        "window_size": 1,
+        "maxout_pieces": 2,
+        "subword_features": True,
+        "pretrained_vectors": None,
+    }
+    model = {"@architectures": "spacy-bioclin.CrfTagger.v1", "dropout": 0.0, "tok2vec": cnn}
+    nlp = spacy.blank("es")
+    ner = nlp.add_pipe("bioclin_ner", config={"model": {**model, "learn_rate_scale": 1.0}})
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    nlp.update(examples, sgd=Adam(1e-3), drop=0.3)
+    rates = [
+        node.attrs["dropout_rate"] for node in ner.model.walk() if "dropout_rate" in node.attrs
+    ]
+    assert rates and set(rates) == {0.3}
+
+
 @pytest.mark.parametrize(
     ("settings", "word"),
     [

@@ -81,7 +81,7 @@ def fresh_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
 
 
-def their_scores(encoder: Path, nlp: Language, clip: float, out: Path) -> np.ndarray:
+def trainer_scores(encoder: Path, nlp: Language, clip: float, out: Path) -> np.ndarray:
     """Fine-tune AutoModelForTokenClassification from the same weights, head included.
 
     RETURNS (ndarray): As `our_scores`.
@@ -147,7 +147,7 @@ def test_same_scores_after_some_updates(
     """Ours clips the gradients of encoder and head apart, theirs together: hence the tolerance."""
     nlp, optimizer, examples = make_pipeline(tiny_encoder, clip)
     before = our_scores(nlp)
-    theirs = their_scores(tiny_encoder, nlp, clip, tmp_path)
+    theirs = trainer_scores(tiny_encoder, nlp, clip, tmp_path)
     for _ in range(UPDATES):
         nlp.update(examples, sgd=optimizer, annotates=["sentences"])
         optimizer.step_schedules()

@@ -234,7 +234,7 @@ class HuggingFaceNer(EntityPipe):
         encodings = backend.encode_batch([doc.text for doc in docs], add_special_tokens=False)
         found: list[list[CharEntity]] = []
         for doc, encoding, scores in zip(docs, encodings, self.model.predict(docs), strict=True):
-            if not len(encoding):  # empty, or blanks: the encoder gives a placeholder
+            if not len(encoding):  # empty or spaces: the encoder returns a placeholder
                 found.append([])
                 continue
             if len(encoding) != len(scores):

@@ -57,7 +57,7 @@ def compare_with_transformers(
     window = max_window(tokenizer, checkpoint.model.base_model)
     tokenizer.model_max_length = window
     with quiet():
-        theirs = TokenClassificationPipeline(
+        pipeline = TokenClassificationPipeline(
             model=checkpoint.model,
             tokenizer=tokenizer,
             device="cpu",
@@ -69,7 +69,7 @@ def compare_with_transformers(
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Tokenizer does not support real words")
             short = len(tokenizer(text, verbose=False)["input_ids"]) <= window
-            raw = theirs(text) if short else theirs(text, stride=window // 2)
+            raw = pipeline(text) if short else pipeline(text, stride=window // 2)
         parity = _add(parity, doc, trim_entities(text, raw), ner.spans_key, short)
     return parity
 
@@ -79,21 +79,21 @@ def _add(
 ) -> Parity:
     """Add the counts of another text."""
     covered = cover_tokens(doc, entities, overlap=spans_key is not None)
-    theirs = {(e.start, e.end, e.label): e.probability for e in covered}
+    expected = {(e.start, e.end, e.label): e.probability for e in covered}
     spans, probabilities = get_spans(doc, spans_key), get_probabilities(doc, spans_key)
-    ours = {
+    found = {
         (span.start, span.end, span.label_): probability or 0.0
         for span, probability in zip(spans, probabilities, strict=True)
     }
-    both = theirs.keys() & ours.keys()
+    both = expected.keys() & found.keys()
     if not short:
         return parity._replace(
             long_texts=parity.long_texts + 1,
-            long_entities=parity.long_entities + len(theirs),
-            long_ours=parity.long_ours + len(ours),
+            long_entities=parity.long_entities + len(expected),
+            long_ours=parity.long_ours + len(found),
             long_same=parity.long_same + len(both),
         )
-    gaps = [abs(theirs[key] - ours[key]) for key in both]
+    gaps = [abs(expected[key] - found[key]) for key in both]
     whole = [doc.char_span(e.start, e.end) is not None for e in entities]
     return parity._replace(
         texts=parity.texts + 1,
@@ -101,7 +101,7 @@ def _add(
         widened=parity.widened + whole.count(False),
         joined=parity.joined + len(entities) - len(covered),
         different=parity.different
-        + len(theirs.keys() ^ ours.keys())
+        + len(expected.keys() ^ found.keys())
         + sum(gap > TOLERANCE for gap in gaps),
         worst=max([parity.worst, *gaps]),
     )
