@@ -51,7 +51,10 @@ from spacy_bioclin.linking.ranking import Ranker
 from spacy_bioclin.linking.readers import read_concepts
 from spacy_bioclin.linking.train.docs import pair_parts, train_linker
 from spacy_bioclin.linking.train.ranker import RankerSettings, TrainMention
-from spacy_bioclin.tokenization.abbreviations import expand_abbreviations, find_abbreviations
+from spacy_bioclin.tokenization.defined_abbreviations import (
+    expand_abbreviations,
+    find_abbreviations,
+)
 
 WORK = ROOT / ".work" / "benchmarks" / "linking_accuracy"
 TRIALS = ROOT / ".work" / "benchmarks" / "trials"

@@ -24,7 +24,7 @@ from benchmarks.harness import data_dir, write_result
 from spacy_bioclin.corpora.brat import read_brat
 from spacy_bioclin.corpora.pubtator import PARTS, read_pubtator
 from spacy_bioclin.linking.names.composites import split_composite
-from spacy_bioclin.tokenization.abbreviations import find_abbreviations
+from spacy_bioclin.tokenization.defined_abbreviations import find_abbreviations
 from spacy_bioclin.types import AnnotatedText, NoteAnnotation, SpanAnnotation
 
 ROUNDS = 5

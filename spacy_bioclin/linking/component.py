@@ -12,7 +12,7 @@ from spacy.util import minibatch
 from thinc.api import Config
 
 from ..spans import get_spans
-from ..tokenization.abbreviations import Abbreviation, find_abbreviations
+from ..tokenization.defined_abbreviations import Abbreviation, find_abbreviations
 from .bundle import LinkerBundle, Parts
 from .docs import (
     install_extensions,

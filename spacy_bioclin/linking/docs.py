@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..spans import get_spans
-from ..tokenization.abbreviations import Abbreviation, expand_abbreviations
+from ..tokenization.defined_abbreviations import Abbreviation, expand_abbreviations
 from .candidates import Candidate
 
 CANDIDATES_KEY, ABBREVIATIONS_KEY = "bioclin_candidates", "bioclin_abbreviations"

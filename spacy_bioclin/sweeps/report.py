@@ -10,7 +10,7 @@ from ..evaluation.bootstrap import paired_f1_difference
 from ..files import write_atomic
 from ..pages import draw_scores, render_template
 from .plan import Plan
-from .summary import Result, find_best_runs, select_group, summarize
+from .selection import Result, find_best_runs, select_group, summarize
 from .tables import (
     OURS,
     Table,

@@ -12,7 +12,7 @@ import pytest
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.sweeps.plan import Published, read_plan
 from spacy_bioclin.sweeps.report import render_page
-from spacy_bioclin.sweeps.summary import describe, find_best_runs, has_failed, summarize
+from spacy_bioclin.sweeps.selection import describe, find_best_runs, has_failed, summarize
 from spacy_bioclin.sweeps.tables import (
     format_rate,
     make_blue_table,

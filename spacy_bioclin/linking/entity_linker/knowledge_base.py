@@ -17,7 +17,7 @@ from spacy.tokens import Span
 from spacy.vocab import Vocab
 
 from ...errors import BioclinError
-from ...tokenization.abbreviations import find_abbreviations
+from ...tokenization.defined_abbreviations import find_abbreviations
 from ..bundle import ENCODER, KB, MEANINGS, MODEL, LinkerBundle, Parts, TrainedModel
 from ..docs import mention_texts
 from ..kb.knowledge_base import KnowledgeBase

@@ -7,7 +7,7 @@ from spacy.tokens import Doc, Span
 
 from ...evaluation.linking import LinkedMention, gold_ids
 from ...spans import get_spans
-from ...tokenization.abbreviations import find_abbreviations
+from ...tokenization.defined_abbreviations import find_abbreviations
 from ..bundle import TrainedModel
 from ..docs import mention_texts
 from ..kb.knowledge_base import KnowledgeBase

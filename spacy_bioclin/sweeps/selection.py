@@ -1,4 +1,4 @@
-"""Statistics of a sweep. Every choice is made on dev, none on test."""
+"""Summarize the scores of a sweep and select its best runs: on dev, never on test."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence

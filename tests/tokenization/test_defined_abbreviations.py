@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spacy_bioclin.tokenization.abbreviations import (
+from spacy_bioclin.tokenization.defined_abbreviations import (
     Abbreviation,
     expand_abbreviations,
     find_abbreviations,
