@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BioclinError
+from ..errors import BioclinError, first_line
 from ..machine import choose_device
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def load_pipeline(name: str, *, gpu_id: int = -1, precision: str | None = None) 
     try:
         nlp = spacy.load(name)
     except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = first_line(error)
         raise BioclinError(
             f"cannot load the pipeline {name!r}: {reason} Give the folder of a trained pipeline "
             "(it holds config.cfg), or the name of an installed package"

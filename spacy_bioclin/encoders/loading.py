@@ -20,7 +20,7 @@ from transformers.modeling_utils import no_init_weights
 from transformers.utils import logging
 
 from ..catalog.encoders import load_encoders
-from ..errors import BioclinError
+from ..errors import BioclinError, first_line
 from .layers import use_fast_layers
 
 # Longest window if neither the tokenizer nor the encoder has a limit (relative positions).
@@ -87,7 +87,7 @@ def _has_pooler(config: Any) -> bool:
 
 
 def _explain(name: str, error: Exception) -> str:
-    reason = str(error).splitlines()[0]
+    reason = first_line(error)
     if Path(name).is_dir():
         return f"The encoder in {name} cannot be opened: {reason}"
     looks_local = name.startswith((".", "/", "~")) or os.sep in name.strip("/").replace("/", "", 1)

@@ -20,7 +20,7 @@ from transformers.utils import is_accelerate_available
 
 from ..encoders.layers import use_fast_layers
 from ..encoders.precision import choose_precision
-from ..errors import BioclinError
+from ..errors import BioclinError, first_line
 from .settings import TrainerSettings
 
 
@@ -71,7 +71,7 @@ def open_tokenizer(name: str) -> PreTrainedTokenizerFast:
     except (OSError, ValueError) as error:
         raise BioclinError(
             f"The tokenizer of {name} cannot be opened: give a folder of the transformers library "
-            f"({str(error).splitlines()[0]})"
+            f"({first_line(error)})"
         ) from error
 
 

@@ -15,7 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from ...catalog.encoders import Encoder
-from ...errors import BioclinError
+from ...errors import BioclinError, first_line
 from ...files import CHUNK_BYTES, hash_file, write_atomic
 
 # File that is written next to the weights: their source and the hash of each file.
@@ -225,10 +225,10 @@ def _explain(name: str, hub: str, revision: str, error: Exception) -> str:
         return f"the hub has no {hub} (any more), or it is private: {name} may have a new name"
     if isinstance(error, OfflineModeIsEnabled):
         return "HF_HUB_OFFLINE is set: unset it on a machine with a network"
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
     return (
-        f"the hub cannot be reached ({reason}). Check the network, or set HF_ENDPOINT to a mirror; "
-        f"or run `bioclin fetch {name} -o FOLDER` on a machine with a network and copy FOLDER here"
+        f"the hub cannot be reached ({first_line(error)}). Check the network, or set HF_ENDPOINT "
+        f"to a mirror; or run `bioclin fetch {name} -o FOLDER` on a machine with a network and "
+        "copy FOLDER here"
     )
 
 

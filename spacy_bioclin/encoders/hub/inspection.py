@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from ...catalog.encoders import Encoder, load_encoders, match_encoder
-from ...errors import BioclinError
+from ...errors import BioclinError, first_line
 from .. import loading
 from ..network import find_special_pieces
 
@@ -90,7 +90,7 @@ def _inspect(folder: Path, entry: Encoder | None) -> Iterator[Finding]:
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
-        yield Finding("architecture", "unfit", f"config.json: {_first_line(error)}")
+        yield Finding("architecture", "unfit", f"config.json: {first_line(error)}")
         return
     yield from _inspect_architecture(config, entry)
     tokenizer, why_not = _open_tokenizer(folder)
@@ -106,10 +106,6 @@ def _inspect(folder: Path, entry: Encoder | None) -> Iterator[Finding]:
         limit = loading.max_window(tokenizer, transformer)
         yield _compare("window", limit, entry, "max_pieces", "pieces at most")
     yield _inspect_weights(folder, transformer)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _compare(subject: str, found: Any, entry: Encoder | None, field: str, unit: str) -> Finding:
@@ -140,7 +136,7 @@ def _open_tokenizer(folder: Path) -> tuple[PreTrainedTokenizerFast | None, str]:
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
     except Exception as error:  # files of other people can raise any error
-        return None, f"cannot be opened: {_first_line(error)}"
+        return None, f"cannot be opened: {first_line(error)}"
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         return None, (
             f"{type(tokenizer).__name__} has no fast version: convert it, or use another encoder"
@@ -261,7 +257,7 @@ def read_shapes(folder: Path) -> tuple[str, dict[str, Shape]]:
             try:
                 shapes |= _file_shapes(folder / name)
             except Exception as error:  # files of other people can raise any error
-                raise BioclinError(f"{name} cannot be read: {_first_line(error)}") from error
+                raise BioclinError(f"{name} cannot be read: {first_line(error)}") from error
         return files[0], shapes
     raise BioclinError("no model.safetensors and no pytorch_model.bin")
 

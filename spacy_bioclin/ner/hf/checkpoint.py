@@ -10,7 +10,7 @@ from spacy.language import Language
 from transformers import AutoModelForTokenClassification
 
 from ...encoders.loading import pack_tokenizer, quiet
-from ...errors import BioclinError
+from ...errors import BioclinError, first_line
 from .aggregation import OUTSIDE
 from .component import PieceHead
 
@@ -55,9 +55,9 @@ def open_checkpoint(folder: Path, names: list[str] | None = None) -> Checkpoint:
                 folder, torch_dtype=torch.float32, output_loading_info=True, local_files_only=True
             )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise BioclinError(
-            f"The checkpoint in {folder} cannot be opened for token classification: {reason}"
+            f"The checkpoint in {folder} cannot be opened for token classification: "
+            f"{first_line(error)}"
         ) from error
     missing, unexpected = sorted(loaded["missing_keys"]), sorted(loaded["unexpected_keys"])
     if missing:

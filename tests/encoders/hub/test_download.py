@@ -214,7 +214,7 @@ def test_folders_of_others_and_sources_that_are_none(on_hub, tmp_path):
     encoders = load_encoders()
     with pytest.raises(BioclinError, match="ships with the repository"):
         fetch_encoder("bioclin-compact", encoders["bioclin-compact"], tmp_path / "new")
-    with pytest.raises(BioclinError, match="mbert-galen cannot be fetched: Only on a personal"):
+    with pytest.raises(BioclinError, match="mbert-galen cannot be fetched: Available only on"):
         fetch_encoder("mbert-galen", encoders["mbert-galen"], tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
