@@ -3,11 +3,12 @@ meaning, and by what mentions of the training data meant."""
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from ..types import FloatArray, IntArray
+from .dense.index import DenseIndex
 from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
 from .names.columns import ranges, ranks
@@ -65,30 +66,13 @@ class Pool(NamedTuple):
     features: FloatArray
 
 
-class Meanings(Protocol):
-    """Vectors of all names, as `dense.DenseIndex` has them."""
-
-    @property
-    def width(self) -> int:
-        """Width of the vectors."""
-
-    def encode(self, texts: Sequence[str]) -> FloatArray:
-        """Compute the vectors of texts."""
-
-    def search(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        """Find the nearest names."""
-
-    def vectors_of(self, names: IntArray) -> FloatArray:
-        """Get the vectors of names."""
-
-
 class CandidateGenerator:
     """Find the candidates of texts.
 
     kb (KnowledgeBase): Contains the concepts.
     n_candidates (int): Concepts retrieved by each search method.
     lang (str): Language of the notes.
-    meanings (Meanings | None): Vectors of the names; None to compare only how they are written.
+    meanings (DenseIndex | None): Vectors of the names; None to compare only how they are written.
     learned (LearnedNames | None): What mentions of the training data meant.
     """
 
@@ -98,7 +82,7 @@ class CandidateGenerator:
         *,
         n_candidates: int,
         lang: str,
-        meanings: Meanings | None = None,
+        meanings: DenseIndex | None = None,
         learned: LearnedNames | None = None,
     ) -> None:
         self.kb, self.n_candidates = kb, n_candidates

@@ -90,17 +90,16 @@ class Linker:
         mentions (Sequence[Mention]): Of any number of notes.
         RETURNS (list[Link]): One for each.
         """
-        known = self._cache
-        new = [mention for mention in dict.fromkeys(mentions) if mention not in known]
-        links = dict(zip(new, self._link(new), strict=True))
+        cache = self._cache
+        new = [mention for mention in dict.fromkeys(mentions) if mention not in cache]
+        cache.update(zip(new, self._link(new), strict=True))
+        links = []
         for mention in mentions:
-            if mention not in links:
-                known.move_to_end(mention)
-                links[mention] = known[mention]
-        known.update((mention, links[mention]) for mention in new)
-        while len(known) > MAX_REMEMBERED:
-            known.popitem(last=False)
-        return [links[mention] for mention in mentions]
+            cache.move_to_end(mention)
+            links.append(cache[mention])
+        while len(cache) > MAX_REMEMBERED:
+            cache.popitem(last=False)
+        return links
 
     def forget(self) -> None:
         """Clear the cache, because candidates or ranking have changed."""

@@ -206,22 +206,17 @@ def _check(
         raise BioclinError(
             f"{path}: format {meta.get('format')!r}, this spacy-bioclin reads {FORMAT}: {AGAIN}"
         )
-    if meta["kb"] != kb.hash:
-        raise BioclinError(
-            f"{path} belongs to the knowledge base {meta['kb']}, this one is {kb.hash}: {AGAIN}"
-        )
     for name, size in meta["files"].items():
         if not (path / name).is_file() or (path / name).stat().st_size != size:
             raise BioclinError(f"{path / name} is missing or cut off: copy the folder, or {AGAIN}")
-    if encoder is None:
-        return
-    if meta["encoder"] != encoder.hash:
-        raise BioclinError(
-            f"{path} was built with the encoder {meta['encoder']}, {encoder.folder} is "
-            f"{encoder.hash}: give the same encoder, or {AGAIN}"
+    problem = ""
+    if meta["kb"] != kb.hash:
+        problem = f"belongs to the knowledge base {meta['kb']}, this one is {kb.hash}"
+    elif encoder is not None and meta["encoder"] != encoder.hash:
+        problem = (
+            f"was built with the encoder {meta['encoder']}, {encoder.folder} is {encoder.hash}"
         )
-    if meta["pooling"] != encoder.pooling:
-        raise BioclinError(
-            f'{path} was built with pooling = "{meta["pooling"]}", the encoder has '
-            f'"{encoder.pooling}": set the same, or {AGAIN}'
-        )
+    elif encoder is not None and meta["pooling"] != encoder.pooling:
+        problem = f'has pooling = "{meta["pooling"]}", the encoder "{encoder.pooling}"'
+    if problem:
+        raise BioclinError(f"{path} {problem}: give the same, or {AGAIN}")

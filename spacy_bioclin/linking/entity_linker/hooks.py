@@ -70,8 +70,7 @@ def make_get_candidates(
     RETURNS (Callable): Takes a `SpacyKnowledgeBase` and a mention.
     RAISES (BioclinError): min_prior is not a probability.
     """
-    batch = make_get_candidates_batch(types, min_prior)
-    return partial(_get_first, batch)
+    return partial(_get_first, make_get_candidates_batch(types, min_prior))
 
 
 def make_get_candidates_batch(

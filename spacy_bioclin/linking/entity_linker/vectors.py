@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...types import FloatArray
-from ..candidates import Meanings
+from ..dense.index import DenseIndex
 from ..kb.knowledge_base import KnowledgeBase
 from ..names.index import hash_text
 from ..names.ngrams import word_grams
@@ -11,7 +11,7 @@ from ..names.normalize import normalize
 
 
 def concept_vector(
-    kb: KnowledgeBase, meanings: Meanings | None, width: int, row: int
+    kb: KnowledgeBase, meanings: DenseIndex | None, width: int, row: int
 ) -> FloatArray:
     """Compute the vector of a concept from its preferred name.
 

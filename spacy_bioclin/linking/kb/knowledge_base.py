@@ -48,6 +48,9 @@ class KnowledgeBase:
         self.arrays, self.meta, self.path = dict(arrays), dict(meta), path
         self.ids = self._strings("ids")
         self.names = self._strings("names")
+        self._definitions = self._strings("definitions")
+        self._xrefs = self._strings("xrefs")
+        self._other_ids = self._strings("other_ids")
         self.name_concept = arrays["name_concept"]
         self.name_lang = arrays["name_lang"]
         self.first_name = arrays["first_name"]
@@ -270,18 +273,6 @@ class KnowledgeBase:
 
     def _strings(self, name: str) -> Strings:
         return Strings(self.arrays[name], self.arrays[f"{name}_at"])
-
-    @cached_property
-    def _definitions(self) -> Strings:
-        return self._strings("definitions")
-
-    @cached_property
-    def _xrefs(self) -> Strings:
-        return self._strings("xrefs")
-
-    @cached_property
-    def _other_ids(self) -> Strings:
-        return self._strings("other_ids")
 
     def _bounds(self, name: str, i: int) -> tuple[int, int]:
         start = self.arrays[f"{name}_start"]

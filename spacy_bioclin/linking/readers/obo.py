@@ -81,32 +81,34 @@ def _stanzas(path: Path, report: SkipReport) -> Iterator[tuple[str, str, Tags]]:
 
 
 def _to_concept(tags: Tags, place: str, report: SkipReport) -> Concept | None:
-    plain = {tag: list(map(_plain, tags.get(tag, ()))) for tag in ("id", "name", "alt_id", "is_a")}
-    id = next(iter(map(compact_id, plain["id"])), "")
+    def plain(*names: str) -> list[str]:
+        return [_plain(value) for name in names for value in tags.get(name, ())]
+
+    id = next(map(compact_id, plain("id")), "")
     if not id:
         report.skip("term without an id", place)
         return None
-    alternative_ids = tuple(map(compact_id, plain["alt_id"]))
-    if "true" in map(_plain, tags.get("is_obsolete", ())):
+    alternative_ids = tuple(map(compact_id, plain("alt_id")))
+    if "true" in plain("is_obsolete"):
         report.skip("obsolete", id)
-        replaced_by = tags.get("replaced_by", [])
-        if len(replaced_by) != 1:
+        successors = tuple(map(compact_id, plain("replaced_by")))
+        if len(successors) != 1:
             return None
-        return Concept(compact_id(_plain(replaced_by[0])), alternative_ids=(id, *alternative_ids))
-    name = next(iter(plain["name"]), "")
+        return Concept(*successors, alternative_ids=(id, *alternative_ids))
+    name = next(iter(plain("name")), "")
     if not name:
         report.skip("term without a name", place)
         return None
     definition = QUOTED.match(next(iter(tags.get("def", ())), ""))
-    xrefs = (_plain(xref).split()[:1] for xref in tags.get("xref", ()))  # without its description
     return Concept(
         id,
         name,
         aliases=tuple(_aliases(tags, id, report)),
-        types=tuple(map(_plain, (*tags["namespace"], *tags.get("subset", ())))),
+        types=tuple(plain("namespace", "subset")),
         definition=clean(_unescape(definition[1])) if definition else "",
-        parents=tuple(map(compact_id, plain["is_a"])),
-        xrefs=tuple(xref for first in xrefs for xref in first),
+        parents=tuple(map(compact_id, plain("is_a"))),
+        # Without their descriptions.
+        xrefs=tuple(first for xref in plain("xref") for first in xref.split()[:1]),
         alternative_ids=alternative_ids,
     )
 
