@@ -1,5 +1,7 @@
 """Set the calibration and the thresholds of a de-identification pipeline on gold Docs."""
 
+from collections import Counter
+from operator import attrgetter
 from typing import Any
 
 from spacy.language import Language
@@ -18,9 +20,12 @@ from .calibration import (
 )
 from .labels import map_label, scheme_labels
 from .pipeline import find_deid
+from .spans import PhiSpan
 
-# From this probability on a span that the tags leave out is worth a look when recall comes first.
+# Least probability of the spans that are added to those of the best tags when recall comes first.
 DOUBTFUL_FROM = 0.002
+NOTHING = PhiSpan(0, 0, "", 0.0, "")
+_confidence = attrgetter("confidence")
 
 
 def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> dict[str, Any]:
@@ -32,44 +37,29 @@ def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> di
     """
     deid = find_deid(nlp)
     deid.calibration, deid.thresholds = {}, {}
-    for name in nlp.pipe_names:
+    for name, factory in nlp.pipe_factories.items():
         component: Any = nlp.get_pipe(name)
-        if nlp.get_pipe_meta(name).factory == "bioclin_ner" and (
-            component.spans_key == deid.spans_key
-        ):
+        if factory == "bioclin_ner" and component.spans_key == deid.spans_key:
             component.cfg["doubtful_from"] = None if target_recall is None else DOUBTFUL_FROM
     pairs = judge(nlp, docs)
     candidates = [candidate for _, found in pairs for candidate in found]
     deid.calibration = fit_calibration(candidates)
-    calibrated = [
-        [candidate._replace(span=deid.calibrate_span(candidate.span)) for candidate in found]
-        for _, found in pairs
-    ]
-    flat = [candidate for found in calibrated for candidate in found]
-    mentions = [
-        mention
-        for (gold, _), found in zip(pairs, calibrated, strict=True)
-        for mention in weigh_mentions(gold, found)
-    ]
-    n_gold: dict[str, int] = {}
-    for mention in mentions:
-        n_gold[mention.label] = n_gold.get(mention.label, 0) + 1
+    calibrated, mentions = [], []
+    for gold, found in pairs:
+        changed = [c._replace(span=deid.calibrate_span(c.span)) for c in found]
+        calibrated += changed
+        mentions += weigh_mentions(gold, changed)
     if target_recall is None:
-        best = choose_best_f(flat, len(mentions))
+        best = choose_best_f(calibrated, len(mentions))
         deid.thresholds = dict.fromkeys(scheme_labels(deid.policy.scheme), best)
     else:
         deid.thresholds = choose_thresholds(mentions, target_recall)
+    n_gold = Counter(mention.label for mention in mentions)
     recall = recall_by_label(mentions, deid.thresholds)
-    right = [candidate.correct for candidate in candidates]
-
-    def error(group: list[Candidate]) -> float:
-        confidence = [candidate.span.confidence for candidate in group]
-        return round(expected_calibration_error(confidence, right), 5)
-
     return {
         "target_recall": target_recall,
         "n_docs": len(docs),
-        "calibration_error": {"before": error(candidates), "after": error(flat)},
+        "calibration_error": {"before": _error(candidates), "after": _error(calibrated)},
         "labels": {
             label: {
                 "n_gold": n_gold[label],
@@ -81,9 +71,17 @@ def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> di
     }
 
 
+def _error(candidates: list[Candidate]) -> float:
+    confidence = [candidate.span.confidence for candidate in candidates]
+    correct = [candidate.correct for candidate in candidates]
+    return round(expected_calibration_error(confidence, correct), 5)
+
+
 def judge(nlp: Language, docs: list[Doc]) -> list[tuple[list[CharSpan], list[Candidate]]]:
-    """RETURNS (list): Per Doc, its gold spans, and what the detectors found with whether it is
-    right."""
+    """Run the detectors on gold Docs and compare.
+
+    RETURNS (list): For each Doc its gold spans and the detectors' spans.
+    """
     deid = find_deid(nlp)
     scheme = deid.policy.scheme
     pairs = []
@@ -100,18 +98,14 @@ def judge(nlp: Language, docs: list[Doc]) -> list[tuple[list[CharSpan], list[Can
 
 
 def weigh_mentions(gold: list[CharSpan], found: list[Candidate]) -> list[Mention]:
-    """RETURNS (list[Mention]): How surely each gold mention is covered; see `Mention`."""
+    """Compute with which confidence each gold mention is covered; see `Mention`."""
     mentions = []
     for start, end, label in gold:
         near = [c.span for c in found if c.span.start < end and start < c.span.end]
-        weakest, by = 1.0, label
-        for i in range(start, end):
-            over = [s for s in near if s.start <= i < s.end]
-            best = max(over, key=lambda s: s.confidence, default=None)
-            if best is None:
-                weakest, by = 0.0, ""
-                break
-            if best.confidence <= weakest:
-                weakest, by = best.confidence, best.label
-        mentions.append(Mention(label, weakest, by))
+        best = [
+            max((s for s in near if s.start <= i < s.end), key=_confidence, default=NOTHING)
+            for i in reversed(range(start, end))
+        ]
+        weakest = min(best, key=_confidence)
+        mentions.append(Mention(label, weakest.confidence, weakest.label))
     return mentions

@@ -39,9 +39,9 @@ def make_pipeline(
     deid = add_deid(nlp)
     if policy is not None:
         if isinstance(policy, Path):
-            policy = load_policy(policy, lang=nlp.lang)
+            policy = load_policy(policy, lang=deid.lang)
         elif not isinstance(policy, Policy):
-            policy = make_policy(policy, lang=nlp.lang, source="policy")
+            policy = make_policy(policy, lang=deid.lang, source="policy")
         deid.policy = policy
         nlp.get_pipe_config(deid.name)["policy"] = policy.model_dump()
     if key is not None:

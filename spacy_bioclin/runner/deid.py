@@ -1,5 +1,7 @@
-"""De-identification of records: the note goes through the pipeline, the columns beside it stay,
-and nothing leaves with a PHI string in it."""
+"""De-identify records: the note goes through the pipeline, the other columns are copied.
+
+A record that would still contain a PHI string is never written.
+"""
 
 import json
 import traceback
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-# What --known can name, and where it stands in doc._.patient.
+# What --known can name -> key of doc._.patient.
 KNOWN = {
     "name": "names",
     "birth_date": "birth_date",
@@ -33,19 +35,19 @@ N_HASH_DIGITS = 20  # 80 bits: among 50 million names, two alike once in a billi
 
 
 class LeakError(UselessError):
-    """PHI stands in what would be written."""
+    """A record that would be written contains PHI."""
 
 
 class DeidJob(NamedTuple):
-    """What every process needs. It is sent to them through a pipe, the key too.
+    """De-identify parts of an input; every process gets a copy through a pipe, with the key.
 
-    load (Callable): Makes the pipeline, with bioclin_deid in it.
-    columns (Columns): What the columns are.
+    load (Callable): Makes a pipeline that has bioclin_deid.
+    columns (Columns): The text, ids, known data and dropped columns.
     encode (Callable): Rows -> bytes in the form of the output.
     key (bytes | None): The secret key; `rename` needs one.
-    rename (bool): Files, ids and patients get keyed hashes for names.
+    rename (bool): Replace names of files, ids and patients with keyed hashes.
     files (bool): The notes are files of a folder.
-    out (str | None): Name of the output where it is one note.
+    out (str | None): Name of the output if it is one note.
     """
 
     load: Callable[[], "Language"]
@@ -66,8 +68,10 @@ class DeidJob(NamedTuple):
         out: Path,
         rename: bool,
     ) -> "DeidJob":
-        """RETURNS (DeidJob): The job for an input.
-        RAISES (BioclinError): There is nothing to rename."""
+        """Make the job for an input.
+
+        RAISES (BioclinError): There is nothing to rename.
+        """
         files = form.path.is_dir()
         if rename and not (files or form.columns.identifying):
             raise BioclinError(
@@ -79,18 +83,20 @@ class DeidJob(NamedTuple):
         return cls(load, form.columns, form.encode, key, rename, files, name)
 
     def describe(self) -> str:
-        """RETURNS (str): What the output depends on, beside pipeline, policy and key."""
+        """Describe what the output depends on, beside pipeline, policy and key, as JSON."""
         columns = {**self.columns._asdict(), "drop": sorted(self.columns.drop)}
         return json.dumps({**columns, "rename": self.rename}, ensure_ascii=False)
 
     def make_audit(self, counts: Counts) -> dict[str, Any]:
-        """RETURNS (dict): What the audit says of the records.
-        RAISES (BioclinError): A column that was to be dropped is in no record."""
+        """Make the audit's part on the records.
+
+        RAISES (BioclinError): No record has a column that was to be dropped.
+        """
         unseen = self.columns.drop - {*counts.get("dropped", ())}
         if unseen and counts["written"]:
             raise UselessError(
-                f"no record has the column {min(unseen)!r}: give its name (--drop, --known) as it "
-                "stands in the file"
+                f"no record has the column {min(unseen)!r}: give its name (--drop, --known) as "
+                "it is in the file"
             )
         names = ("read", "written", "skipped", "empty")
         return {
@@ -101,7 +107,7 @@ class DeidJob(NamedTuple):
         }
 
     def start(self) -> Callable[[Part], Done]:
-        """RETURNS (Callable): Makes a part."""
+        """Load the pipeline in a process, and return the function that makes a part."""
         nlp = self.load()
 
         def make_part(part: Part) -> Done:
@@ -113,8 +119,10 @@ class DeidJob(NamedTuple):
         return make_part
 
     def make_part(self, nlp: "Language", part: Part) -> Done:
-        """RETURNS (Done): The safe records of a part.
-        RAISES (LeakError): PHI stands in one. (BioclinError): The pipeline fails on one."""
+        """Make the safe records of a part.
+
+        RAISES (BioclinError): The pipeline fails on a record, or PHI is left in one (LeakError).
+        """
         counts: Counts = {"written": len(part.records), "empty": 0, "dropped": {}}
         rows = []
         notes = [record for record in part.records if record.row[self.columns.text].strip()]
@@ -122,21 +130,21 @@ class DeidJob(NamedTuple):
         for record in part.records:
             row = self.keep_columns(record.row)
             add_counts(counts["dropped"], dict.fromkeys(self.columns.drop & {*record.row}, 1))
-            secrets: tuple[tuple[str, str], ...] = ()
+            values: list[tuple[str, str]] = []
             if record.row[self.columns.text].strip():
                 result = next(docs)._.deid
                 row[self.columns.text] = result.text
                 policies = {result.audit["policy"]: 1}
                 add_counts(counts, {"notes": {**result.audit, "policies": policies}})
-                secrets = result.phi_values
+                values = result.phi_values
             else:
                 counts["empty"] += 1
-            check_leaks(secrets, find_known(record, self.columns), row, record.place, self)
+            check_leaks(values, find_known(record, self.columns), row, record.place, self)
             rows.append(row)
         return Done(self.encode(rows), counts)
 
     def keep_columns(self, row: Row) -> Row:
-        """RETURNS (Row): The columns that go into the output, renamed if that is asked for."""
+        """Copy the columns of the output, with hashes instead of names if `rename` is set."""
         kept = {name: value for name, value in row.items() if name not in self.columns.drop}
         if self.rename:
             assert self.key is not None
@@ -151,7 +159,10 @@ class DeidJob(NamedTuple):
 def make_columns(
     text: str, record_id: str | None, patient: str | None, known: Sequence[str], drop: Sequence[str]
 ) -> Columns:
-    """RAISES (BioclinError): --known says what nobody knows, or the text itself is dropped."""
+    """Read the options on columns.
+
+    RAISES (BioclinError): --known names an unknown kind of data, or a needed column is dropped.
+    """
     pairs = []
     for pair in known:
         what, _, column = pair.partition("=")
@@ -166,9 +177,11 @@ def make_columns(
 
 
 def deidentify(nlp: "Language", records: Sequence[Record], columns: Columns) -> Iterator["Doc"]:
-    """YIELDS (Doc): The record's note with `doc._.deid`.
-    RAISES (BioclinError): The pipeline fails. The message names the record and says nothing of the
-        note, which the pipeline's own error may quote."""
+    """Run the pipeline on the notes of records.
+
+    RAISES (BioclinError): The pipeline fails. The message names the record, but does not repeat the
+        pipeline's own message, which may quote the note.
+    """
 
     def make_docs(chosen: Iterable[Record]) -> Iterator["Doc"]:
         for record in chosen:
@@ -197,8 +210,7 @@ def _failure(record: Record, error: Exception) -> BioclinError:
 
 
 def find_patient(record: Record, columns: Columns) -> dict[str, Any]:
-    """RETURNS (dict): For `doc._.patient`. Without a patient column each note has a patient of its
-    own."""
+    """Collect `doc._.patient`; without a patient column each note has a patient of its own."""
     patient: dict[str, Any] = {}
     if columns.patient is not None:
         patient["id"] = str(record.row[columns.patient])
@@ -211,42 +223,42 @@ def find_patient(record: Record, columns: Columns) -> dict[str, Any]:
 
 
 def find_known(record: Record, columns: Columns) -> list[tuple[str, str]]:
-    """RETURNS (list[tuple[str, str]]): What the record's columns say about the patient."""
+    """List the kinds and values of the record's columns that describe the patient.
+
+    RAISES (BioclinError): A birth date is not YYYY-MM-DD.
+    """
     known = []
     for what, column in columns.known:
         value = record.row.get(column)
-        values = value if isinstance(value, list) else [value]
-        texts = [str(value).strip() for value in values if value is not None]
-        known += [(what, _check(text, what, record.place)) for text in texts if text]
+        for each in value if isinstance(value, list) else [value]:
+            text = "" if each is None else str(each).strip()
+            if text and what == "birth_date":
+                try:
+                    text = date.fromisoformat(text[:10]).isoformat()
+                except ValueError:
+                    raise BioclinError(
+                        f"{record.place}: the known birth_date is not YYYY-MM-DD"
+                    ) from None
+            if text:
+                known.append((what, text))
     return known
 
 
-def _check(text: str, what: str, place: str) -> str:
-    if what != "birth_date":
-        return text
-    try:
-        return date.fromisoformat(text[:10]).isoformat()
-    except ValueError:
-        raise BioclinError(f"{place}: the known birth_date is not YYYY-MM-DD") from None
-
-
 def check_leaks(
-    found: Iterable[tuple[str, str]],
-    known: Iterable[tuple[str, str]],
+    found: Sequence[tuple[str, str]],
+    known: Sequence[tuple[str, str]],
     row: Row,
     place: str,
     job: DeidJob,
 ) -> None:
-    """Look for PHI in all that would be written of a record: the text, the columns beside it, their
-    names, and the name of the file.
+    """Search everything that would be written of a record for PHI, names of columns and file too.
 
-    found (Iterable[tuple[str, str]]): (kind, string) that must not stand anywhere.
-    known (Iterable[tuple[str, str]]): Likewise, but for the text: there `found` has them if they
-        stood in the note, and a surrogate may be one by chance.
-    RAISES (LeakError): It names the record by its place, and by its id if that holds no PHI.
+    found (Sequence[tuple[str, str]]): Kinds and strings that must not be anywhere.
+    known (Sequence[tuple[str, str]]): Likewise, except in the text: `found` has those that were in
+        the note, and a surrogate may be one by chance.
+    RAISES (LeakError): It names the record by its place, and by its id if that contains no PHI.
     """
-    found = tuple(found)
-    everything = (*found, *known)
+    everything = [*found, *known]
     if not everything:
         return
     texts = {name: "\n".join(find_texts(value)) for name, value in row.items()}
@@ -260,19 +272,19 @@ def check_leaks(
         names = [FILE] if job.files else job.columns.identifying
         own = texts.get(FILE if job.files else job.columns.id or "", "")
         name = place if not own or find_leaks(everything, own) else f"{place} ({own})"
-        what = f"{name}: PHI of this record ({', '.join(kinds)}) stands in"
+        what = f"{name}: PHI of this record ({', '.join(kinds)}) is in"
         if in_note:
             raise LeakError(f"{what} the safe note: treat it with another operator in the policy")
         if job.out is not None:
             raise LeakError(f"{what} the name of OUT: give it another")
         if column in names and not job.rename:
-            raise LeakError(f"{what} its name or id: --rename puts hashes in their place")
+            raise LeakError(f"{what} its name or id: --rename replaces them with hashes")
         shown = "a column" if find_leaks(everything, column) else f"column {column!r}"
         raise LeakError(f"{what} {shown}: leave it out with --drop")
 
 
 def find_texts(value: Any) -> Iterator[str]:
-    """YIELDS (str): Every string and number in a value, names of nested fields too."""
+    """List every string and number in a value, and the names of nested fields."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield str(name)
@@ -287,10 +299,8 @@ def find_texts(value: Any) -> Iterator[str]:
 
 
 def rename_file(secret: Secret, name: str) -> str:
-    """RETURNS (str): Folders and file are hashed one by one: what lay together lies together."""
-    *folders, file = name.split("/")
-    stem = file.removesuffix(".txt")
-    return "/".join([*(_hash(secret, folder) for folder in folders), f"{_hash(secret, stem)}.txt"])
+    """Hash a path part by part, so that the files of a folder stay together."""
+    return "/".join(_hash(secret, part) for part in name.removesuffix(".txt").split("/")) + ".txt"
 
 
 def _hash(secret: Secret, name: str) -> str:

@@ -173,7 +173,7 @@ def test_known_patient_data_is_found_and_dropped(tmp_path):
     write_jsonl(
         source, [*rows, {"id": 4, "nombre": "Ane Etxeberria", "f": "ANE\nETXEBERRIA", "text": ""}]
     )
-    assert "line 4: PHI of this record (name) stands in column 'f'" in fails(
+    assert "line 4: PHI of this record (name) is in column 'f'" in fails(
         source, tmp_path / "o.jsonl", *options
     )
     write_jsonl(source, [{"id": 1, "nacida": "2/3/50", "text": "neumonía"}])

@@ -39,13 +39,14 @@ def make_phi_rules(
     RAISES (BioclinError): There is no such scheme, there are no rules for a language, or the
         threshold is not from 0 to 1.
     """
-    if langs is None and nlp.lang not in LANGS:
+    lang = str(nlp.lang)
+    if langs is None and lang not in LANGS:
         raise BioclinError(
             f"[components.{name}] langs = null: there are no PHI rules for the pipeline's language "
-            f"'{nlp.lang}'; set langs to some of {', '.join(LANGS)}"
+            f"'{lang}'; set langs to some of {', '.join(LANGS)}"
         )
-    default = "meddocan" if nlp.lang == "es" else "i2b2"
-    return PhiRules(name, spans_key, scheme or default, threshold, tuple(langs or [nlp.lang]))
+    scheme = scheme or ("meddocan" if lang == "es" else "i2b2")
+    return PhiRules(name, spans_key, scheme, threshold, (lang,) if langs is None else tuple(langs))
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from ..labels import SCHEMES, scheme_labels, type_of
 from ..merge import subtract
 from ..rewrite import rewrite
 from ..spans import PhiSpan
-from ..surrogates.persons import PARTICLES, TITLES
+from ..surrogates.name_lists import PARTICLES, TITLES
 
 NAMES = ("patient_name", "staff_name")
 REPEAT = "repeat"

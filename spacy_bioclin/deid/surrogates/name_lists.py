@@ -4,7 +4,10 @@ import importlib
 from collections import defaultdict
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
+
+import srsly
 
 from ...text import fold_alnum
 from .wording import word_set
@@ -21,15 +24,13 @@ MIN_LETTERS = 3
 # Surrogates begin with a letter if so many names of each kind do, and at least one that is both a
 # man's first name and a surname.
 MIN_NAMES = 6
-# Faker has these among both: José María, María José.
-GENDERS = {"jose": MALE, "jesus": MALE, "maria": FEMALE}
-# Words that may be a first name or a surname, and are more often a surname in Spain.
-MOSTLY_SURNAMES = word_set(
-    "alonso amador bautista benito borja campo clemente cruz domingo esteban flor franco gallego"
-    " gil gracia hernando jordan leon lorenzo luna marco marcos marino marti martin mateo mora"
-    " moreno ocampo oliva oliver pascual pastor paz pelayo pol reina reyes rico roldan roman roque"
-    " salvador sancho santiago santos sebastian valero vera vicente vidal"
-)
+WORDS = srsly.read_yaml(Path(__file__).with_name("names.yml"))
+ABBREVIATIONS: dict[str, str] = WORDS["abbreviations"]
+GENDERS: dict[str, str] = WORDS["genders"]
+TITLES = word_set(WORDS["titles"])
+FIRST_NAME_TITLES = word_set(WORDS["first_name_titles"])
+PARTICLES = word_set(WORDS["particles"])
+MOSTLY_SURNAMES = word_set(WORDS["mostly_surnames"])
 
 
 class NameLists(NamedTuple):

@@ -15,49 +15,21 @@ from ...text import compose, fold_alnum
 from ..rewrite import rewrite
 from ..secret import Secret
 from .context import DIGITS, SurrogateContext, keyed_cycle
-from .name_lists import FEMALE, MALE, MOSTLY_SURNAMES, SURNAME, load_names
-from .wording import is_upper, match_case, word_set
+from .name_lists import (
+    ABBREVIATIONS,
+    FEMALE,
+    FIRST_NAME_TITLES,
+    MALE,
+    MOSTLY_SURNAMES,
+    PARTICLES,
+    SURNAME,
+    TITLES,
+    load_names,
+)
+from .wording import is_upper, match_case
 
 _TOKEN = re.compile(r"M\.?ª|[^\W\d_]+|\d+", re.IGNORECASE)
 _DEGREE = re.compile(r"\bM\.\s?D\.?\s*$")
-TITLES = word_set(
-    "dr dra drs dras dres doctor doctora don dona dna sr sra sres sras srta senor senora senorita"
-    " prof profa profesor profesora lic lcdo lcda licenciado licenciada ing fdo sor mr mrs ms miss"
-    " mx md phd msc mph facs rn esq dds jr ii iii iv enfermero enfermera enf"
-)
-# A first name follows; after the others, a surname.
-FIRST_NAME_TITLES = word_set("d da don dona dna sor")
-PARTICLES = word_set(
-    "de del la las los lo el y i e da das do dos di du le van von der den ten ter al el ibn ben bin"
-    " san santa mc mac st"
-)
-ABBREVIATIONS = {
-    "ma": "maria",
-    "fco": "francisco",
-    "fca": "francisca",
-    "jph": "joseph",
-    "wm": "william",
-    "fdez": "fernandez",
-    "hdez": "hernandez",
-    "rguez": "rodriguez",
-    "rdguez": "rodriguez",
-    "glez": "gonzalez",
-    "gzlez": "gonzalez",
-    "mtnez": "martinez",
-    "mtez": "martinez",
-    "mnez": "martinez",
-    "gmez": "gomez",
-    "dguez": "dominguez",
-    "jmnez": "jimenez",
-    "jmez": "jimenez",
-    "alvz": "alvarez",
-    "snchez": "sanchez",
-    "schez": "sanchez",
-    "vzqz": "vazquez",
-    "gtrrez": "gutierrez",
-    "gtez": "gutierrez",
-    "prez": "perez",
-}
 
 
 class Word(NamedTuple):
