@@ -1,4 +1,4 @@
-"""How dates are written in Spanish and English, and the reading of them."""
+"""Read dates in the forms in which Spanish and English texts have them."""
 
 import re
 from datetime import date
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .text import fold_alnum
 
-# Two digits up to this one are a year from 2000 on.
+# Two digits up to this number are a year from 2000 on.
 LAST_SHORT_YEAR = 35
 LEAP_YEAR = 2016
 MAX_CHARS = 200
@@ -33,7 +33,7 @@ WEEKDAYS = {
     "en": _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"),
 }
 ROMANS = _words("I II III IV V VI VII VIII IX X XI XII")
-# Words that may stand beside a date and add nothing to what is said of the day.
+# Words beside a date that add no information about anybody.
 HARMLESS = frozenset(
     _words(
         "a al am and ano antes around at beginning circa comienzos d de del desde dia dias during e"
@@ -45,7 +45,7 @@ HARMLESS = frozenset(
 
 
 class Field(NamedTuple):
-    """A part of a date in a text: where it stands, how it is written, and the number it says.
+    """Part of a date in a text: its offsets, how it is written, and its number.
 
     kind (str): "year", "month", "day", "suffix" ("th", "º"), or the other end of a range: "day_2"
         of "12–15 de marzo", "month_2" of "marzo y abril de 2018".
@@ -59,7 +59,7 @@ class Field(NamedTuple):
 
 
 class ParsedDate(NamedTuple):
-    """A date; what is not written is None."""
+    """A date; parts that are not written are None."""
 
     year: int | None
     month: int | None
@@ -67,8 +67,10 @@ class ParsedDate(NamedTuple):
     fields: tuple[Field, ...] = ()
 
     def to_date(self, year: int) -> date | None:
-        """RETURNS (date | None): With the middle in place of what is missing, and this year if it
-        has none; None if there is no such day."""
+        """Assume the middle for missing parts, and the given year if there is none.
+
+        RETURNS (date | None): None if there is no such day.
+        """
         if self.year is not None:
             year = self.year
         elif self.month == 2 and self.day == 29:
@@ -79,7 +81,7 @@ class ParsedDate(NamedTuple):
 
 
 def make_date(year: int, month: int, day: int) -> date | None:
-    """RETURNS (date | None): None if there is no such day."""
+    """Make a date, or None if there is no such day."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -109,7 +111,7 @@ _TO = r"\s*(?:-|–|/|\b(?:y|e|al?|and|to)\b)\s*"
 _SUFFIX = r"(?P<suffix>st|nd|rd|th|\.?[ºª°])?"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
 
-# Of those that begin first, the longest is taken; of equals, the first here.
+# Of the matches that begin first, the longest is taken; of equal ones, the first in this table.
 PATTERNS = {
     name: re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])", re.IGNORECASE)
     for name, pattern in {
@@ -136,13 +138,13 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def read_dates(text: str, lang: str) -> tuple[list[ParsedDate], list[Field]] | None:
-    """Read all that is dated in a text.
+    """Read all dates of a text.
 
     text (str): What a date detector found: one date, or a few ("del 12 al 15 de marzo").
     lang (str): "en": 03/12 is the 12th of March; else the 3rd of December. A month above 12 is a
-        day in either.
+        day in both.
     RETURNS (tuple[list[ParsedDate], list[Field]] | None): The dates and the weekdays, in order;
-        None if there is none, a day does not exist, or anything else is said besides.
+        None if there are none, a day does not exist, or the text has other words or numbers.
     """
     if len(text) > MAX_CHARS:
         return None
@@ -160,8 +162,8 @@ def read_dates(text: str, lang: str) -> tuple[list[ParsedDate], list[Field]] | N
             return (dates, weekdays) if dates or weekdays else None
         place = found.end()
         if name != "time":
-            parsed = _read_match(name, found, lang)
-            if parsed is None or parsed.to_date(LEAP_YEAR) is None:
+            parsed = _read_match(found, lang)
+            if parsed.to_date(LEAP_YEAR) is None:
                 return None
             dates.append(parsed)
 
@@ -176,8 +178,7 @@ def _next_match(text: str, place: int, lang: str) -> tuple[str, re.Match[str] | 
 
 
 def _read_words(rest: str, offset: int) -> list[Field] | None:
-    """RETURNS (list[Field] | None): The weekdays; None if there is a digit or a word that might say
-    something about somebody."""
+    """List the weekdays between dates; None if there is a digit, or a word with information."""
     weekdays = []
     for word in _WORD.finditer(rest):
         folded = fold_alnum(word.group())
@@ -189,24 +190,23 @@ def _read_words(rest: str, offset: int) -> list[Field] | None:
     return None if any(char.isdigit() for char in rest) else weekdays
 
 
-def _read_match(name: str, found: re.Match[str], lang: str) -> ParsedDate | None:
+def _read_match(found: re.Match[str], lang: str) -> ParsedDate:
     groups = {kind: text for kind, text in found.groupdict().items() if text is not None}
-    kinds = {kind: kind for kind in groups}
-    if "short" in groups:
-        kinds["short"] = "year"
+    kinds = {"short": "year"}
     if "a" in groups:
-        kinds.update(_order(int(groups["a"]), int(groups["b"]), "year" in groups, lang))
+        kinds |= _order(int(groups["a"]), int(groups["b"]), "year" in groups, lang)
     fields = tuple(
-        Field(kinds[kind], *found.span(kind), text, _number(text, kinds[kind]))
-        for kind, text in groups.items()
+        Field(kind, *found.span(group), text, _number(text, kind))
+        for group, text in groups.items()
+        for kind in [kinds.get(group, group)]
     )
     number = {field.kind: field.number for field in fields}
     return ParsedDate(number.get("year"), number.get("month"), number.get("day"), fields)
 
 
 def _order(a: int, b: int, has_year: bool, lang: str) -> dict[str, str]:
-    """Say what two numbers mean: the usual order of the language, else the other one, else month
-    and year ("12/18")."""
+    """Interpret two numbers: in the usual order of the language, else in the other one, else as
+    month and year ("12/18")."""
     day_first = {"a": "day", "b": "month"}
     month_first = {"a": "month", "b": "day"}
     usual, other = (month_first, day_first) if lang == "en" else (day_first, month_first)

@@ -1,4 +1,4 @@
-"""Label schemes for protected health information, and the way from one to another."""
+"""Label schemes for protected health information (PHI), and the mapping between them."""
 
 from functools import cache
 from pathlib import Path
@@ -13,24 +13,27 @@ SCHEMES = ("meddocan", "i2b2", "hipaa")
 
 @cache
 def load_types() -> dict[str, dict[str, str]]:
-    """RETURNS (dict[str, dict[str, str]]): PHI type -> scheme -> label."""
+    """Load labels.yml: PHI type -> scheme -> label."""
     return srsly.read_yaml(LABELS)
 
 
 def check_scheme(scheme: str) -> None:
-    """RAISES (BioclinError): There is no such scheme."""
+    """Check that a scheme exists; else raise a BioclinError."""
     if scheme not in SCHEMES:
         raise BioclinError(f"scheme = {scheme!r}: want one of {', '.join(SCHEMES)}")
 
 
 def scheme_labels(scheme: str) -> tuple[str, ...]:
-    """RETURNS (tuple[str, ...]): Labels of a scheme, in the order of the types."""
+    """List the labels of a scheme, in the order of the types."""
     check_scheme(scheme)
     return tuple(dict.fromkeys(labels[scheme] for labels in load_types().values()))
 
 
 def label_of(phi_type: str, scheme: str) -> str:
-    """RETURNS (str): What a scheme calls a PHI type."""
+    """Find the label of a PHI type in a scheme.
+
+    RAISES (BioclinError): There is no such type or scheme.
+    """
     check_scheme(scheme)
     types = load_types()
     if phi_type not in types:
@@ -40,10 +43,10 @@ def label_of(phi_type: str, scheme: str) -> str:
 
 @cache
 def type_of(label: str, scheme: str | None = None) -> str | None:
-    """Find what a label means.
+    """Find the PHI type of a label.
 
     label (str): Label of any scheme.
-    scheme (str | None): Where to look; None for all of them.
+    scheme (str | None): Its scheme; None for any.
     RETURNS (str | None): The first PHI type with this label; None if there is none.
     """
     for phi_type, labels in load_types().items():
@@ -53,11 +56,11 @@ def type_of(label: str, scheme: str | None = None) -> str | None:
 
 
 def map_label(label: str, scheme: str) -> str:
-    """Say a label in another scheme.
+    """Map a label to another scheme.
 
     label (str): Label of any scheme.
-    scheme (str): The scheme wanted.
-    RETURNS (str): The label there. A label that the scheme has, or that none has, stays.
+    scheme (str): The target scheme.
+    RETURNS (str): The label there. A label that the scheme has, or that no scheme has, stays.
     """
     phi_type = None if label in scheme_labels(scheme) else type_of(label)
     return label if phi_type is None else label_of(phi_type, scheme)

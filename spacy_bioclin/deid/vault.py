@@ -1,4 +1,4 @@
-"""The way back from a safe note to the original, encrypted and apart from it."""
+"""Encrypt the originals for authorised re-identification, and restore them."""
 
 import hashlib
 import json
@@ -10,12 +10,12 @@ from .secret import Secret
 
 
 def seal_originals(result: DeidResult, original: str, key: bytes) -> str:
-    """Encrypt what de-identification took out of a note (AES-256-GCM).
+    """Encrypt the strings that de-identification took out of a note (AES-256-GCM).
 
-    result (DeidResult): Of the note.
+    result (DeidResult): The result for the note.
     original (str): The note's text.
     key (bytes): The secret key.
-    RETURNS (str): One line of base64. It opens with this key and this safe text alone.
+    RETURNS (str): One line of base64, which can be opened only with this key and this safe text.
     """
     taken = [
         [edit.safe_start, edit.safe_end, original[edit.start : edit.end]]
@@ -28,9 +28,9 @@ def seal_originals(result: DeidResult, original: str, key: bytes) -> str:
 
 
 def restore(safe: str, sealed: str, key: bytes) -> str:
-    """Put back what was taken out of a note.
+    """Restore the original text of a note.
 
-    safe (str): The safe text, as it was written.
+    safe (str): The safe text, unchanged.
     sealed (str): From `seal_originals`.
     RETURNS (str): The original text.
     RAISES (BioclinError): Another key, another text, or a line that was changed.

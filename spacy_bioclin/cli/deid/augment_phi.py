@@ -1,4 +1,4 @@
-"""`bioclin augment-phi`: more training notes, with other people in them."""
+"""`bioclin augment-phi`: add copies of training notes with other people, places and dates."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +10,12 @@ def main(
     corpus: Annotated[Path, typer.Argument(help="Gold Docs to train on (.spacy)")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Gold Docs and their copies")],
     lang: Annotated[str, typer.Option(help="Language of the notes: es or en")],
-    copies: Annotated[int, typer.Option(min=1, help="Of each note")] = 2,
+    copies: Annotated[int, typer.Option(min=1, help="Copies of each note")] = 2,
     layer: Annotated[str, typer.Option(help="Layer of the PHI")] = "phi",
-    scheme: Annotated[str, typer.Option(help="Its labels: meddocan, i2b2 or hipaa")] = "meddocan",
+    scheme: Annotated[str, typer.Option(help="Label scheme: meddocan, i2b2 or hipaa")] = "meddocan",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
-    """Copy notes with surrogates in the place of their PHI. Never augment dev or test."""
+    """Copy notes with surrogates instead of their PHI. Never augment dev or test."""
     import spacy
     from rich.console import Console
 

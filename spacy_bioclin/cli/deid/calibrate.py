@@ -1,4 +1,4 @@
-"""`bioclin calibrate`: confidences that mean what they say, and thresholds for a recall."""
+"""`bioclin calibrate`: calibrate confidences, and choose thresholds that reach a recall."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`bioclin deid`: notes in, notes that are safe to share out."""
+"""`bioclin deid`: write notes that are safe to share."""
 
 import hmac
 import json
@@ -60,13 +60,13 @@ def main(
     ] = False,
     processes: Annotated[int, typer.Option(min=1, help="Each loads the pipeline")] = 1,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that ended")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT")] = False,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip and count records that cannot be read")
     ] = False,
 ) -> None:
-    """Take PHI out of notes. OUT.audit.json beside OUT counts what was found, and holds no PHI."""
+    """Remove PHI from notes. OUT.audit.json beside OUT counts what was found, without any PHI."""
     from rich.console import Console
 
     from ...deid.secret import read_key
@@ -106,10 +106,10 @@ def main(
 
 
 class Setup(NamedTuple):
-    """What makes the pipeline; each process makes its own.
+    """What every process needs to make the pipeline.
 
     policy (Policy | None): Instead of the pipeline's.
-    key (bytes | None): Instead of that of the environment.
+    key (bytes | None): The secret key.
     """
 
     lang: str
@@ -119,7 +119,10 @@ class Setup(NamedTuple):
     gpu_id: int
 
     def check(self, *, rename: bool) -> None:
-        """RAISES (BioclinError): The language is unknown, or a key is needed and there is none."""
+        """Check the language and the key.
+
+        RAISES (BioclinError): The language is unknown, or a key is needed and there is none.
+        """
         from ...deid.component import LANGS
 
         if self.lang not in LANGS:
@@ -148,8 +151,10 @@ class Setup(NamedTuple):
         return make_pipeline(source, policy=self.policy, key=self.key)
 
     def fingerprints(self) -> dict[str, str]:
-        """RETURNS (dict[str, str]): Change when what they are named after does. That of the key
-        tells one key from another, and says nothing else of it."""
+        """Compute strings that change with the pipeline, policy, key and versions.
+
+        That of the key tells one key from another, and reveals nothing else.
+        """
         import spacy
 
         from ...deid.component import VERSIONS
@@ -170,7 +175,7 @@ class Setup(NamedTuple):
         }
 
     def describe(self) -> dict[str, Any]:
-        """RETURNS (dict): For the audit."""
+        """Describe the pipeline in the audit."""
         found = self.fingerprints()
         name = None if self.pipeline is None else Path(self.pipeline).name
         return {
@@ -182,7 +187,7 @@ class Setup(NamedTuple):
 
 
 def read_policy(path: Path | None, lang: str, pipeline: str | None) -> "Policy | None":
-    """RETURNS (Policy | None): None leaves that of the pipeline; rules alone mask everything."""
+    """Read the policy; without a file, a pipeline keeps its own, and rules mask everything."""
     from ...deid.policy import load_policy, make_policy
 
     if path is not None:
@@ -191,7 +196,7 @@ def read_policy(path: Path | None, lang: str, pipeline: str | None) -> "Policy |
 
 
 def show_warnings(setup: Setup, form: "Form", console: "Console") -> None:
-    """Say what will not be found, and which columns are not looked at."""
+    """Warn about names that rules do not find, and list the columns that are copied."""
     if setup.pipeline is None:
         console.print(WITHOUT_PIPELINE, style="yellow", markup=False)
     if form.header is not None:
@@ -202,7 +207,7 @@ def show_warnings(setup: Setup, form: "Form", console: "Console") -> None:
 
 
 def show_counts(counts: "Counts", form: "Form", out: Path, audit: Path, console: "Console") -> None:
-    """Say what was done."""
+    """Print the counts of a run."""
     notes = counts.get("notes", {})
     lines = [
         f"{counts['written']:,} records written to {out} ({counts['empty']:,} empty); "

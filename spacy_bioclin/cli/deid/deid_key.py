@@ -1,4 +1,4 @@
-"""`bioclin deid-key`: a new secret key for de-identification."""
+"""`bioclin deid-key`: make a secret key for de-identification."""
 
 import os
 from pathlib import Path
@@ -12,8 +12,8 @@ from ...errors import BioclinError
 def main(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="Where the key goes")],
 ) -> None:
-    """Make a key that only you can read. Who has it can tell whose notes are whose: keep it apart
-    from the notes, and keep it, for new notes of known patients need the same one."""
+    """Make a secret key that only you can read. Anyone with this key can link notes to patients:
+    store it separately, and keep it for new notes of the same patients."""
     from ...deid.secret import make_key
 
     try:
