@@ -69,7 +69,8 @@ def set_spans(
 
     spans (Sequence[Span]): For `doc.ents` they must not overlap, and tokens outside of them are
         annotated as "O".
-    probabilities (Iterable[float | None]): One for each span; a span group needs numbers.
+    probabilities (Iterable[float | None]): One for each span; a span group in which one is None
+        gets no scores.
     """
     if spans_key is None:
         install_extensions()  # lost when a worker process starts
@@ -78,5 +79,6 @@ def set_spans(
             span._.probability = probability
     else:
         doc.spans[spans_key] = list(spans)
-        scores = np.array(list(probabilities), dtype=np.float32)
-        doc.spans[spans_key].attrs["scores"] = scores
+        scores = list(probabilities)
+        if None not in scores:
+            doc.spans[spans_key].attrs["scores"] = np.array(scores, dtype=np.float32)

@@ -111,7 +111,7 @@ class Deidentifier(Pipe):
         set_spans(doc, self.spans_key, [make_span(doc, span) for span in spans], confidences)
         spans = find_repeats(spans, text, keeps=self._keeps)
         values = values_to_hide(spans, text, keeps=self._keeps)
-        note = self._note_context(self._patient(doc), text, spans)
+        note = self._note_context(doc._.patient or {}, text, spans)
         replacements, operators = [], Counter[str]()
         for span in spans:
             target = self._target(span, text)
@@ -137,7 +137,7 @@ class Deidentifier(Pipe):
                 "detectors": dict(Counter(span.detector for span in spans)),
                 "operators": dict(operators),
                 "n_allowed": n_allowed,
-                "patient_known": bool(self._patient(doc)),
+                "patient_known": bool(doc._.patient),
                 "other_language": is_other_language(text, self._stop_words),
                 "versions": VERSIONS,
             },
@@ -150,7 +150,7 @@ class Deidentifier(Pipe):
         RETURNS (tuple[list[PhiSpan], int]): Spans with labels of the policy's scheme, which may
             overlap; and how many the allow-list took away.
         """
-        text, patient, scheme = doc.text, self._patient(doc), self.policy.scheme
+        text, patient, scheme = doc.text, doc._.patient or {}, self.policy.scheme
         found = [
             span._replace(label=map_label(span.label, scheme))
             for span in get_phi(doc, self.spans_key)
@@ -181,9 +181,6 @@ class Deidentifier(Pipe):
         if phi_type_of(span.label, self.policy.scheme) not in NAME_LIKE:
             return False
         return self._allow_list.covers(text, span.start, span.end)
-
-    def _patient(self, doc: Doc) -> Mapping[str, Any]:
-        return doc._.patient or {}
 
     def _target(self, span: PhiSpan, text: str) -> Target:
         value = text[span.start : span.end]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import spacy
+import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -25,40 +26,9 @@ except ImportError as error:
     ) from error
 
 ID = "ID"
-# PHI type -> Presidio's entity; other identifiers are ID.
-ENTITIES = {
-    **dict.fromkeys(("patient_name", "staff_name"), "PERSON"),
-    **dict.fromkeys(("hospital", "health_centre", "organization"), "ORGANIZATION"),
-    **dict.fromkeys(("street", "city", "state", "postcode", "country", "other_place"), "LOCATION"),
-    "date": "DATE_TIME",
-    "age": "AGE",
-    "sex": "SEX",
-    "profession": "PROFESSION",
-    "relative": "RELATIVE",
-    "phone": "PHONE_NUMBER",
-    "fax": "PHONE_NUMBER",
-    "email": "EMAIL_ADDRESS",
-    "url": "URL",
-    "ip_address": "IP_ADDRESS",
-    "licence_id": "MEDICAL_LICENSE",
-    "other": "OTHER",
-}
-# Kind of a rule, or the beginning of one -> Presidio's entity.
-ENTITIES_OF_KINDS = {
-    "es_dni": "ES_NIF",
-    "es_nif": "ES_NIF",
-    "es_nie": "ES_NIE",
-    "es_passport": "ES_PASSPORT",
-    "iban": "IBAN_CODE",
-    "card": "CREDIT_CARD",
-    "mac": "MAC_ADDRESS",
-    "us_ssn": "US_SSN",
-    "us_npi": "US_NPI",
-    "us_mbi": "US_MBI",
-    "us_driver": "US_DRIVER_LICENSE",
-    "gb_nhs": "UK_NHS",
-    "gb_nino": "UK_NINO",
-}
+_NAMES = srsly.read_yaml(Path(__file__).with_name("presidio.yml"))
+ENTITIES: dict[str, str] = _NAMES["types"]
+ENTITIES_OF_KINDS: dict[str, str] = _NAMES["kinds"]
 
 
 def entity_of(label: str, detector: str = "") -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
+from ..spans import get_probabilities, set_spans
 from .rewrite import Edit, OffsetMap
 from .spans import PhiSpan, make_span
 
@@ -77,12 +78,13 @@ class DeidResult:
         for key, group in self._doc.spans.items():
             if key == raw["spans_key"]:
                 continue
-            moved = [_move(span, safe, offsets) for span in group]
-            n_lost += moved.count(None)
-            safe.spans[key] = [span for span in moved if span is not None]
-            if "scores" in group.attrs:
-                pairs = zip(group.attrs["scores"], moved, strict=True)
-                safe.spans[key].attrs["scores"] = [s for s, span in pairs if span is not None]
+            kept = [
+                (moved, probability)
+                for span, probability in zip(group, get_probabilities(self._doc, key), strict=True)
+                if (moved := _move(span, safe, offsets)) is not None
+            ]
+            n_lost += len(group) - len(kept)
+            set_spans(safe, key, [span for span, _ in kept], [score for _, score in kept])
         ents = [_move(ent, safe, offsets) for ent in self._doc.ents]
         apart = filter_spans(ent for ent in ents if ent is not None)
         safe.set_ents(apart, default="outside")

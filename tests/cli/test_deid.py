@@ -317,8 +317,8 @@ def test_bad_settings(tmp_path):
     policy.write_text("operators:\n  PATIEN: mask\n")
     said = fails(source, out, "--policy", policy)
     assert "PATIEN" in said and "did you mean PATIENT" in said
-    assert "this is" in fails(source, source, "--overwrite")
-    assert "this is" in fails(source, policy, "--policy", policy, "--overwrite")
+    assert "is the input" in fails(source, source, "--overwrite")
+    assert "is the input" in fails(source, policy, "--policy", policy, "--overwrite")
     out.write_text("mine")
     assert "--overwrite" in fails(source, out)
     assert out.read_text() == "mine"

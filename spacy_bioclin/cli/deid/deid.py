@@ -3,7 +3,7 @@
 import hmac
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -83,9 +83,19 @@ def main(
     setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), read_key(key_file), gpu_id)
     setup.check(rename=rename)
     job = DeidJob.for_form(form, setup.load, setup.key, out=out, rename=rename)
+    found = setup.fingerprints()
+    about = {
+        "language": lang,
+        "pipeline": {
+            "name": None if pipeline is None else Path(pipeline).name,
+            "fingerprint": found["pipeline"],
+        },
+        "policy": found["policy"] or "of the pipeline",
+        "versions": json.loads(found["versions"]),
+    }
     work = Work(
         out,
-        {"input": form.fingerprint(), **setup.fingerprints(), "columns": job.describe()},
+        {"input": form.fingerprint(), **found, "columns": job.describe()},
         resume=resume,
         overwrite=overwrite,
     )
@@ -97,7 +107,7 @@ def main(
             work,
             job.start,
             audit,
-            lambda counts: {**job.make_audit(counts), **setup.describe()},
+            lambda counts: {**job.make_audit(counts), **about},
             processes=processes,
             skip_bad=skip_bad,
             on_progress=on_progress,
@@ -172,17 +182,6 @@ class Setup(NamedTuple):
             "policy": self.policy.hash if self.policy else "",
             "key": key.hex()[:16],
             "versions": json.dumps({**VERSIONS, "spacy": spacy.__version__}, sort_keys=True),
-        }
-
-    def describe(self) -> dict[str, Any]:
-        """Describe the pipeline in the audit."""
-        found = self.fingerprints()
-        name = None if self.pipeline is None else Path(self.pipeline).name
-        return {
-            "language": self.lang,
-            "pipeline": {"name": name, "fingerprint": found["pipeline"]},
-            "policy": found["policy"] or "of the pipeline",
-            "versions": json.loads(found["versions"]),
         }
 
 
