@@ -3,7 +3,7 @@
 import hmac
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -84,15 +84,6 @@ def main(
     setup.check(rename=rename)
     job = DeidJob.for_form(form, setup.load, setup.key, out=out, rename=rename)
     found = setup.fingerprints()
-    about = {
-        "language": lang,
-        "pipeline": {
-            "name": None if pipeline is None else Path(pipeline).name,
-            "fingerprint": found["pipeline"],
-        },
-        "policy": found["policy"] or "of the pipeline",
-        "versions": json.loads(found["versions"]),
-    }
     work = Work(
         out,
         {"input": form.fingerprint(), **found, "columns": job.describe()},
@@ -107,7 +98,7 @@ def main(
             work,
             job.start,
             audit,
-            lambda counts: {**job.make_audit(counts), **about},
+            lambda counts: {**job.make_audit(counts), **describe_setup(found, pipeline)},
             processes=processes,
             skip_bad=skip_bad,
             on_progress=on_progress,
@@ -183,6 +174,17 @@ class Setup(NamedTuple):
             "key": key.hex()[:16],
             "versions": json.dumps({**VERSIONS, "spacy": spacy.__version__}, sort_keys=True),
         }
+
+
+def describe_setup(found: dict[str, str], pipeline: str | None) -> dict[str, Any]:
+    """Describe the pipeline in the audit by its fingerprints."""
+    name = None if pipeline is None else Path(pipeline).name
+    return {
+        "language": found["language"],
+        "pipeline": {"name": name, "fingerprint": found["pipeline"]},
+        "policy": found["policy"] or "of the pipeline",
+        "versions": json.loads(found["versions"]),
+    }
 
 
 def read_policy(path: Path | None, lang: str, pipeline: str | None) -> "Policy | None":
