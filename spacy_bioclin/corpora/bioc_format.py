@@ -15,7 +15,7 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import BOM, LAYOUT, OnError, raise_error, read_text
+from .files import BOM, LAYOUT, OnError, raise_error, read_text, skip_errors
 
 PASSAGE = (
     f"{LAYOUT}passage"  # id of the annotations that carry offset, length and infons of a passage
@@ -62,13 +62,10 @@ def format_bioc(documents: Iterable[AnnotatedText], *, as_json: bool = False) ->
     return str(biocjson.dumps(collection, indent=2) if as_json else biocxml.dumps(collection))
 
 
+@skip_errors
 def read_bioc(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read a BioC file, see `parse_bioc`."""
-    try:
-        return parse_bioc(read_text(path), str(path), on_error)
-    except BioclinError as error:
-        on_error(path.name, error)
-        return []
+    return parse_bioc(read_text(path), str(path), on_error)
 
 
 def _to_annotated(document: bioc.BioCDocument, source: str) -> AnnotatedText:

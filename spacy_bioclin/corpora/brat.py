@@ -18,7 +18,7 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import BOM, LAYOUT, OnError, from_file_name, raise_error, read_text
+from .files import BOM, LAYOUT, OnError, from_file_name, raise_error, read_text, skip_errors
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The last group of each is what is between the annotation and the newline.
@@ -100,15 +100,12 @@ def read_brat_file(txt: Path, ann: Path | None = None) -> AnnotatedText:
     return AnnotatedText(id, text, annotations, str(ann))
 
 
+@skip_errors
 def read_brat(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read the document that an .ann or a .txt file belongs to; both files have to be there."""
-    try:
-        if path.suffix not in (".ann", ".txt"):
-            raise BioclinError(f"{path}: brat files end in .ann and .txt")
-        return [read_brat_file(path.with_suffix(".txt"), path.with_suffix(".ann"))]
-    except BioclinError as error:
-        on_error(path.name, error)
-        return []
+    if path.suffix not in (".ann", ".txt"):
+        raise BioclinError(f"{path}: brat files end in .ann and .txt")
+    return [read_brat_file(path.with_suffix(".txt"), path.with_suffix(".ann"))]
 
 
 def format_brat(annotated: AnnotatedText) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, CharSpan, OtherAnnotation, SpanAnnotation
-from .files import LAYOUT, OnError, blocks, get_fragment, raise_error, read_text
+from .files import LAYOUT, OnError, blocks, get_fragment, raise_error, read_text, skip_errors
 
 DOCSTART = "-DOCSTART-"
 # Ids of the annotations that carry the -DOCSTART- line and what is between word and tag
@@ -92,6 +92,7 @@ def format_columns(documents: Iterable[AnnotatedText], *, scheme: str = "IOB2") 
     return "".join(parts)
 
 
+@skip_errors
 def read_columns(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read a file of columns, see `parse_columns`."""
     return parse_columns(read_text(path), str(path), on_error)

@@ -1,11 +1,12 @@
 """Read text files exactly as they are, and name the files of documents."""
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import BioclinError
-from ..types import Fragment, SpanAnnotation
+from ..types import AnnotatedText, Fragment, SpanAnnotation
 
 BOM = "\ufeff"
 # First part of the ids of annotations that hold the layout of a file, for writing it again.
@@ -14,11 +15,40 @@ LAYOUT = "layout:"
 UNSAFE, ESCAPED = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%]|^\.'), re.compile("%([0-9A-F]{2})")
 # Called with the name of a bad file or document and what is wrong with it.
 OnError = Callable[[str, BioclinError], None]
+Reader = Callable[..., list[AnnotatedText]]
 
 
 def raise_error(name: str, error: BioclinError) -> None:
     """End the conversion at the first bad document; the default `OnError`."""
     raise error
+
+
+def skip_errors(read: Reader) -> Reader:
+    """Make a reader pass the error of a whole file to `on_error`, as it does for a document.
+
+    read (Reader): Reads a file, and calls `on_error` for bad documents.
+    """
+
+    @functools.wraps(read)
+    def read_or_skip(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
+        refused: list[BioclinError] = []
+
+        def on_document(name: str, error: BioclinError) -> None:
+            try:
+                on_error(name, error)
+            except BioclinError as refusal:
+                refused.append(refusal)
+                raise
+
+        try:
+            return read(path, on_document)
+        except BioclinError as error:
+            if error in refused:
+                raise
+            on_error(path.name, error)
+            return []
+
+    return read_or_skip
 
 
 def read_text(path: Path) -> str:
@@ -53,6 +83,19 @@ def from_file_name(name: str) -> str:
     """Read the id of a document from the name, without suffix, of its file."""
     id = ESCAPED.sub(lambda match: chr(int(match[1], 16)), "" if name == "%" else name)
     return id if to_file_name(id) == name else name  # a name that `to_file_name` would not make
+
+
+def check_offsets(start: str, end: str, text_length: int, where: str) -> Fragment:
+    """Read the offsets of a span.
+
+    where (str): File and line, for the error message.
+    RAISES (BioclinError): They are not within the text.
+    """
+    if not int(start) <= int(end) <= text_length:
+        raise BioclinError(
+            f"{where}: offsets {start}-{end} are not within the text ({text_length} characters)"
+        )
+    return int(start), int(end)
 
 
 def get_fragment(span: SpanAnnotation, document: str) -> Fragment:

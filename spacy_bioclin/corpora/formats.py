@@ -7,14 +7,13 @@ from typing import NamedTuple
 from spacy.vocab import Vocab
 
 from .. import files
-from ..errors import BioclinError
 from ..types import AnnotatedText, SpanAnnotation
 from .bioc_format import format_bioc, read_bioc
 from .brat import format_brat, read_brat
 from .columns import format_columns, read_columns
 from .docbin import read_docs
 from .docs import doc_to_annotated
-from .files import OnError, raise_error
+from .files import OnError, raise_error, skip_errors
 from .i2b2_xml import format_i2b2, read_i2b2
 from .pubtator import format_pubtator, read_pubtator
 
@@ -34,14 +33,11 @@ class Format(NamedTuple):
     format_file: Callable[[Sequence[AnnotatedText], str], str] | None = None
 
 
+@skip_errors
 def read_spacy(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read gold or predicted Docs back into annotations, see `doc_to_annotated`."""
-    try:
-        docs = enumerate(read_docs(path, Vocab()), start=1)
-        return [doc_to_annotated(doc, id=f"{path.stem}-{number}") for number, doc in docs]
-    except BioclinError as error:
-        on_error(path.name, error)
-        return []
+    docs = enumerate(read_docs(path, Vocab()), start=1)
+    return [doc_to_annotated(doc, id=f"{path.stem}-{number}") for number, doc in docs]
 
 
 FORMATS = {

@@ -7,7 +7,15 @@ from lxml import etree
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, NoteAnnotation, SpanAnnotation
-from .files import OnError, from_file_name, get_fragment, raise_error, read_text
+from .files import (
+    OnError,
+    check_offsets,
+    from_file_name,
+    get_fragment,
+    raise_error,
+    read_text,
+    skip_errors,
+)
 
 # Read from the file, not through the parser: XML turns CRLF into LF, and offsets would shift.
 TEXT = re.compile(r"<TEXT><!\[CDATA\[(.*?)\]\]></TEXT>", re.DOTALL)
@@ -73,23 +81,17 @@ def format_i2b2(annotated: AnnotatedText, *, root: str = "deIdi2b2") -> str:
     return f"{header}\n<{root}>\n<TEXT><![CDATA[{annotated.text}]]></TEXT>\n{xml}\n</{root}>\n"
 
 
+@skip_errors
 def read_i2b2(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read an XML file, see `parse_i2b2`."""
-    try:
-        return [parse_i2b2(read_text(path), from_file_name(path.stem), str(path))]
-    except BioclinError as error:
-        on_error(path.name, error)
-        return []
+    return [parse_i2b2(read_text(path), from_file_name(path.stem), str(path))]
 
 
 def _parse_tag(tag: "etree._Element", number: int, text_length: int, where: str) -> SpanAnnotation:
     start, end = tag.get("start", ""), tag.get("end", "")
     if not (start.isdigit() and end.isdigit()):
         raise BioclinError(f"{where}: <{tag.tag}> has no start and end")
-    if not int(start) <= int(end) <= text_length:
-        raise BioclinError(
-            f"{where}: offsets {start}-{end} are not within the text ({text_length} characters)"
-        )
+    fragment = check_offsets(start, end, text_length, where)
     id = tag.get("id") or f"T{number}"
     label = tag.get("TYPE") or str(tag.tag)
-    return SpanAnnotation(id, label, ((int(start), int(end)),), tag.get("text", ""))
+    return SpanAnnotation(id, label, (fragment,), tag.get("text", ""))

@@ -11,7 +11,16 @@ from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, NoteAnnotation, RelationAnnotation, SpanAnnotation
-from .files import BOM, OnError, blocks, get_fragment, raise_error, read_text
+from .files import (
+    BOM,
+    OnError,
+    blocks,
+    check_offsets,
+    get_fragment,
+    raise_error,
+    read_text,
+    skip_errors,
+)
 
 ID = re.compile(r"[^|\s]+")
 HEADER = re.compile(r"([^|\t]+)\|([ta])\|(.*)")
@@ -49,6 +58,7 @@ def format_pubtator(documents: Iterable[AnnotatedText]) -> str:
     return "".join(_format_document(document) + "\n" for document in documents)
 
 
+@skip_errors
 def read_pubtator(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read a PubTator file, see `parse_pubtator`."""
     return parse_pubtator(read_text(path), str(path), on_error)
@@ -85,16 +95,13 @@ def _parse_line(
             f"{where}: expected PMID, start, end, mention, type and concept ids, or PMID, relation "
             f"and two concept ids, separated by tabs; found {len(fields) + 1} columns"
         )
-    start, end, (surface, label, ids) = int(fields[0]), int(fields[1]), fields[2:5]
+    surface, label, ids = fields[2:5]
     if not label.strip():
         raise BioclinError(f"{where}: the mention has no type")
-    if not start <= end <= text_length:
-        raise BioclinError(
-            f"{where}: offsets {start}-{end} are not within the text ({text_length} characters)"
-        )
+    fragment = check_offsets(fields[0], fields[1], text_length, where)
     # "-1" stays in "D002544|-1", where ids and parts of the mention go in pairs.
     concept_ids = tuple(i.strip() for i in ids.split("|")) if ids.strip() != NO_CONCEPT else ()
-    span = SpanAnnotation(f"T{number}", label, ((start, end),), surface, concept_ids)
+    span = SpanAnnotation(f"T{number}", label, (fragment,), surface, concept_ids)
     return [span, *(NoteAnnotation("", PARTS, span.id, parts) for parts in fields[5:])]
 
 

@@ -85,6 +85,18 @@ def test_a_bad_document_is_an_error_or_a_counted_skip(corpus: Path, tmp_path: Pa
     assert report["files"]["skipped"] == {"note1.ann": 1, "note2.ann": 1}
 
 
+def test_a_file_that_is_not_utf8_is_skipped_too(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"tos\tO\n")
+    (tmp_path / "b.tsv").write_bytes("señora\tO\n".encode("latin-1"))
+    (tmp_path / "c.tsv").write_bytes(b"tos\n")
+    out = tmp_path / "x.spacy"
+    result = convert("columns", tmp_path, out, "--lang", "es", "--skip-bad")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "x.report.json").read_text())["skipped"] == 2
+    result = convert("columns", tmp_path / "c.tsv", tmp_path / "y.spacy", "--lang", "es")
+    assert result.exit_code == 1 and result.stderr.count("--skip-bad") == 1
+
+
 def test_too_much_loss_is_an_error_that_leaves_out_as_it_was(corpus: Path, tmp_path: Path) -> None:
     (corpus / "note1.ann").write_text("T1\tEDAD 0 0\t\n")
     out = tmp_path / "x.spacy"
