@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.harness import ROOT, data_dir, write_result
+from benchmarks.harness import ROOT, data_dir, make_parser, write_result
 
 STEPS = {
     "clone": ["git", "clone", "--quiet", str(ROOT), "."],
@@ -26,6 +26,8 @@ IN_README = ("demo", "test")
 
 
 def main() -> int:
+    """Run the steps, and write how long each took."""
+    make_parser(__doc__).parse_args()
     readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     for name in IN_README:
         if " ".join(STEPS[name]) not in readme:
@@ -55,7 +57,7 @@ def main() -> int:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """RETURNS (dict): As after `. .venv/bin/activate`, with the real corpora if they are here."""
+    """Make the environment of an activated .venv, with the real corpora if they are here."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     bin_path = folder / ".venv" / ("Scripts" if os.name == "nt" else "bin")
     kept |= {
@@ -66,7 +68,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def run(command: list[str], folder: Path, env: dict[str, str]) -> tuple[int, str]:
-    """Run a step and show its output. RETURNS (tuple): Exit status and last line of output."""
+    """Run a step and show its output; return its exit status and last line."""
     process = subprocess.Popen(
         command,
         cwd=folder,

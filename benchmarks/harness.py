@@ -1,17 +1,34 @@
-"""What every result file says about where it was measured."""
+"""What the benchmarks share: rounds in turns, worker processes, kept parts and result files.
 
+This module imports nothing of spacy_bioclin, because it also runs in the environments of other
+systems and beside trees under comparison.
+"""
+
+import argparse
+import contextlib
 import datetime
 import json
 import os
 import platform
+import statistics
 import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = next(path for path in Path(__file__).resolve().parents if (path / "setup.cfg").is_file())
 RESULTS = ROOT / "benchmarks" / "results"
+WORK = ROOT / ".work" / "benchmarks"
 LIBRARIES = ("spacy", "spacy-transformers", "thinc", "torch", "transformers", "numpy")
+THREAD_VARIABLES = ("OMP", "MKL", "OPENBLAS", "RAYON")
+Result = dict[str, Any]
+Answer = TypeVar("Answer")
+
+
+# The machine.
 
 
 def _cpu() -> str:
@@ -31,8 +48,8 @@ def _commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def describe_machine() -> dict[str, Any]:
-    """RETURNS (dict): date, processor, cores, Python and library versions, git commit."""
+def describe_machine() -> Result:
+    """Describe date, processor, cores, Python and library versions, and the git commit."""
     return {
         "date": datetime.date.today().isoformat(),
         "cpu": _cpu(),
@@ -43,25 +60,273 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
+def status_mb(field: str) -> float:
+    """Read a size from /proc/self/status.
+
+    field (str): "VmRSS" (resident memory now) or "VmHWM" (its largest value).
+    RETURNS (float): Megabytes.
+    """
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024
+
+
+def thread_environment(n_threads: int = 1) -> dict[str, str]:
+    """Copy the environment, with so many threads for every library that has its own."""
+    threads = {f"{name}_NUM_THREADS": str(n_threads) for name in THREAD_VARIABLES}
+    return {**os.environ, **threads, "TOKENIZERS_PARALLELISM": "false"}
+
+
+# Files.
+
+
 def data_dir() -> Path:
-    """RETURNS (Path): $BIOCLIN_DATA, else ../shared/data beside the checkout."""
+    """Find the corpora: $BIOCLIN_DATA, else ../shared/data beside the checkout."""
     default = ROOT.parent / "shared" / "data"
     return Path(os.environ.get("BIOCLIN_DATA", default))
 
 
-def write_result(name: str, result: dict[str, Any]) -> Path:
-    """Write benchmarks/results/NAME.json atomically, with the machine it was measured on."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+def write_json(path: Path, value: Any, *, indent: int | None = None) -> None:
+    """Write a file of JSON atomically, so that one that exists is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    text = json.dumps({"machine": describe_machine(), **result}, indent=2, ensure_ascii=False)
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
     partial.write_text(text + "\n", encoding="utf-8")
     partial.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """Read a file of JSON."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def keep(path: Path, measure: Callable[[], Any]) -> Any:
+    """Read a part that was measured before, or measure it and keep it.
+
+    path (Path): Where its JSON is kept.
+    measure (Callable): Measures it, if there is no such file.
+    RETURNS (Any): The part.
+    """
+    if not path.exists():
+        write_json(path, measure(), indent=2)
+    return read_json(path)
+
+
+def write_result(name: str, result: Result) -> Path:
+    """Write benchmarks/results/NAME.json with the machine it was measured on."""
+    path = RESULTS / f"{name}.json"
+    write_json(path, {"machine": describe_machine(), **result}, indent=2)
     return path
 
 
-def status_mb(field: str) -> float:
-    """RETURNS (float): A size in /proc/self/status, in MB: "VmRSS" (resident memory now) or
-    "VmHWM" (its largest value)."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024
+def report(name: str, result: Result) -> None:
+    """Print a result, and write it to benchmarks/results."""
+    print(json.dumps(result, indent=2))
+    print(write_result(name, result))
+
+
+# Command lines.
+
+
+def make_parser(doc: str | None) -> argparse.ArgumentParser:
+    """Make a parser that shows a module's docstring."""
+    return argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def to_options(settings: Mapping[str, Any]) -> list[str]:
+    """Write settings as options of `spacy train` and `bioclin train`: --KEY VALUE."""
+    return [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
+
+
+class Usage(NamedTuple):
+    """What a child process took."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_memory_mb: float
+
+
+def run_python(*arguments: object, log: Path | None = None) -> Usage:
+    """Run Python with these arguments in the root of the repository.
+
+    log (Path | None): File for its output.
+    RETURNS (Usage): Time and memory that it took.
+    RAISES (SystemExit): If it fails.
+    """
+    command = [sys.executable, "-u", "-W", "ignore", *map(str, arguments)]
+    started = time.perf_counter()
+    with open(log or os.devnull, "w") as out:
+        child = subprocess.Popen(command, cwd=ROOT, stdout=out)
+        _, status, usage = os.wait4(child.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(command[4:])} failed, see {log}")
+    seconds = time.perf_counter() - started
+    return Usage(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def ask_module(module: str, *arguments: object, env: Mapping[str, str] | None = None) -> Any:
+    """Run a module in a new process, and read the JSON in the last line that it prints."""
+    command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+# Rounds.
+
+
+class Seconds(NamedTuple):
+    """Wall and processor seconds of a call."""
+
+    wall: float
+    cpu: float
+
+
+def time_call(function: Callable[[], Any]) -> Seconds:
+    """Time one call of a function."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    function()
+    return Seconds(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def median_cpu_seconds(function: Callable[[], Any], rounds: int) -> float:
+    """Find the median processor time of some calls: other work on the machine changes it least."""
+    return statistics.median(time_call(function).cpu for _ in range(rounds))
+
+
+def take_turns(
+    systems: Mapping[str, Callable[[], Answer]], rounds: int, *, warm_ups: int = 0, title: str = ""
+) -> dict[str, list[Answer]]:
+    """Call every system once per round, so that other work on the machine slows all of them.
+
+    systems (Mapping[str, Callable]): Name -> function of one round.
+    rounds (int): Rounds that count.
+    warm_ups (int): Rounds before them, whose answers are thrown away.
+    title (str): Label of the progress bar.
+    RETURNS (dict[str, list]): Name -> its answers.
+    """
+    from rich.progress import track
+
+    answers: dict[str, list[Answer]] = {name: [] for name in systems}
+    turns = [(n, name) for n in range(warm_ups + rounds) for name in systems]
+    for n, name in track(turns, title or "rounds"):
+        answer = systems[name]()
+        if n >= warm_ups:
+            answers[name].append(answer)
+    return answers
+
+
+def summarize_rounds(answers: list[Result], sizes: Mapping[str, int]) -> Result:
+    """Summarize the rounds of a system.
+
+    answers (list[dict]): "seconds" of each round, and more figures, of which the last are kept.
+    sizes (Mapping[str, int]): What a round works through: words, pieces.
+    RETURNS (dict): Rates, median, spread and seconds of all rounds.
+    """
+    seconds = [answer["seconds"] for answer in answers]
+    median = statistics.median(seconds)
+    return {
+        **{f"{name}_per_second": round(n / median) for name, n in sizes.items()},
+        "median_seconds": round(median, 3),
+        "spread": round((max(seconds) - min(seconds)) / median, 3),
+        "seconds": [round(value, 3) for value in seconds],
+        **{key: value for key, value in answers[-1].items() if key != "seconds"},
+    }
+
+
+# Worker processes.
+
+
+class Worker:
+    """Another process that answers each line on its standard input with a line of JSON.
+
+    command (Iterable): Arguments of Python.
+    log (Path): File for its standard error.
+    python (Path | str): Interpreter.
+    options: More of `subprocess.Popen`: cwd, env.
+    """
+
+    def __init__(
+        self,
+        command: Iterable[object],
+        log: Path,
+        *,
+        python: Path | str = sys.executable,
+        **options: Any,
+    ) -> None:
+        self.log = log
+        with log.open("w", encoding="utf-8") as errors:
+            self.process = subprocess.Popen(
+                [str(python), "-W", "ignore", *map(str, command)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                **options,
+            )
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+    def read(self) -> Result:
+        """Wait for the next answer; the first one says that the process has loaded."""
+        assert self.process.stdout is not None
+        if not (line := self.process.stdout.readline()):
+            raise SystemExit(f"a process ended with {self.process.wait()}, see {self.log}")
+        return json.loads(line)
+
+    def ask(self, question: str = "go") -> Result:
+        """Send a line, and wait for its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{question}\n")
+        self.process.stdin.flush()
+        return self.read()
+
+
+def compare_workers(
+    commands: Mapping[str, Iterable[object]],
+    logs: Path,
+    sizes: Mapping[str, int],
+    rounds: int,
+    **options: Any,
+) -> dict[str, Result]:
+    """Let systems in processes of their own take turns, after one round to warm up.
+
+    commands (Mapping[str, Iterable]): System -> arguments of Python; see `serve_rounds`.
+    logs (Path): Folder of their logs.
+    sizes (Mapping[str, int]): What a round works through.
+    rounds (int): Rounds that count.
+    options: More of `subprocess.Popen`: env.
+    RETURNS (dict): System -> see `summarize_rounds`.
+    """
+    logs.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        workers: dict[str, Worker] = {}
+        for name, command in commands.items():
+            worker = Worker(command, logs / f"{name.replace(' ', '-')}.log", **options)
+            workers[name] = stack.enter_context(worker)
+        for worker in workers.values():
+            worker.read()
+        asks = {name: worker.ask for name, worker in workers.items()}
+        answers = take_turns(asks, rounds, warm_ups=1, title=logs.name)
+    return {name: summarize_rounds(given, sizes) for name, given in answers.items()}
+
+
+def serve(first: Callable[[], tuple[Any, Callable[[str], Any]]]) -> None:
+    """Answer each line of standard input with a line of JSON: the other side of `Worker`.
+
+    first (Callable): Loads the system, and returns the first answer and a function that answers
+        a line.
+    """
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints must not mix with the answers
+    with contextlib.redirect_stdout(sys.stderr):
+        loaded, answer = first()
+        print(json.dumps(loaded), file=answers, flush=True)
+        for line in sys.stdin:
+            print(json.dumps(answer(line.rstrip("\n"))), file=answers, flush=True)

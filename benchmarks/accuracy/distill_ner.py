@@ -12,7 +12,6 @@ to benchmarks/results/distill_ner_NAME.json.
 """
 
 import argparse
-import json
 import shutil
 import statistics
 from collections.abc import Iterator
@@ -22,8 +21,20 @@ from typing import Any
 import spacy
 import torch
 
-from benchmarks.accuracy.ner import LANG, WORK, Usage, prepare, run, score
-from benchmarks.harness import data_dir, write_result
+from benchmarks.accuracy.ner import score
+from benchmarks.corpora import LANG, prepare
+from benchmarks.harness import (
+    WORK,
+    Usage,
+    data_dir,
+    keep,
+    make_parser,
+    read_json,
+    run_python,
+    to_options,
+    write_json,
+    write_result,
+)
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.ner.distill.teacher import hash_files, read_texts
 
@@ -55,14 +66,14 @@ def squeeze(text: str) -> str:
 def make_trials(
     arguments: argparse.Namespace, corpora: Path, texts: Path, folder: Path
 ) -> Iterator[dict[str, Any]]:
-    """YIELDS (dict): What each student measured; from disk if it was trained before."""
+    """Train the students in turn, unless they were trained before; yield what each measured."""
     for seed in arguments.seeds:
         for system in SYSTEMS:
             trial = folder / f"{system}-{seed}"
-            result = trial / "result.json"
-            if not result.exists():
+
+            def measure(system: str = system, seed: int = seed, trial: Path = trial) -> Any:
                 usage = train(arguments, system, seed, corpora, texts, trial)
-                measured = {
+                return {
                     "system": system,
                     "seed": seed,
                     "train_seconds": round(usage.seconds, 1),
@@ -70,14 +81,14 @@ def make_trials(
                     "train_peak_memory_mb": round(usage.peak_memory_mb),
                     **score(trial / "training" / "model-last", corpora),
                 }
-                result.write_text(json.dumps(measured, indent=2))
-            yield json.loads(result.read_text())
+
+            yield keep(trial / "result.json", measure)
 
 
 def train(
     arguments: argparse.Namespace, system: str, seed: int, corpora: Path, texts: Path, trial: Path
 ) -> Usage:
-    """RETURNS (Usage): What the training took; that of the first seed annotates too."""
+    """Train a student; only the first seed annotates the texts too."""
     trial.mkdir(parents=True, exist_ok=True)
     settings = {
         "paths.train": corpora / "train.spacy",
@@ -100,13 +111,12 @@ def train(
         annotated = trial.with_name(f"{system}-{arguments.seeds[0]}") / "training" / "corpus"
         if annotated.exists():
             shutil.copytree(annotated, trial / "training" / "corpus", dirs_exist_ok=True)
-    options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
-    out = ("-o", str(trial / "training"))
-    return run("-m", "spacy_bioclin", *command, *out, *options, log=trial / "training.log")
+    command += ["-o", str(trial / "training"), *to_options(settings)]
+    return run_python("-m", "spacy_bioclin", *command, log=trial / "training.log")
 
 
 def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """RETURNS (dict): Per system, mean and standard deviation over seeds."""
+    """Compute mean and standard deviation over seeds, per system."""
     summary: dict[str, Any] = {}
     for system in SYSTEMS:
         mine = [trial for trial in trials if trial["system"] == system]
@@ -120,7 +130,7 @@ def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("encoder", type=lambda path: Path(path).resolve())
     parser.add_argument("--name", help="of the result; default: that of the encoder's folder")
     parser.add_argument("--teacher", type=lambda path: Path(path).resolve(), default=TEACHER)
@@ -150,10 +160,9 @@ def main() -> None:
         "threads": torch.get_num_threads(),
     }
     kept = folder / "settings.json"
-    if kept.exists() and json.loads(kept.read_text()) != settings:
+    if kept.exists() and read_json(kept) != settings:
         shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(settings, indent=2))
+    write_json(kept, settings, indent=2)
     trials = list(make_trials(arguments, corpora, texts, folder))
     result = {
         "task": TASK,

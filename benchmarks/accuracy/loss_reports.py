@@ -11,19 +11,19 @@ from typing import Any
 import spacy
 from spacy.language import Language
 
-from benchmarks.harness import data_dir, write_result
-from spacy_bioclin.catalog.tasks import Task, load_tasks
+from benchmarks.corpora import TASKS
+from benchmarks.harness import data_dir, make_parser, write_result
+from spacy_bioclin.catalog.tasks import Task
 from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.corpora.files import raise_error
 from spacy_bioclin.corpora.formats import FORMATS, find_files, relabel
 from spacy_bioclin.corpora.report import LossReport
 
-CORPORA = ("meddocan", "pharmaconer", "cantemist", "bc5cdr", "ncbi-disease")
 TOKENIZERS = {"blank": "spacy.Tokenizer.v1", "bioclin": "spacy-bioclin.Tokenizer.v1"}
 
 
 def loss_report(nlp: Language, task: Task, paths: list[Path]) -> LossReport:
-    """RETURNS (LossReport): What happens to the spans of one split."""
+    """Report what happens to the spans of one split."""
     report = LossReport()
     for file in find_files(task.format, paths):
         for document in FORMATS[task.format].read(file, raise_error):
@@ -33,11 +33,10 @@ def loss_report(nlp: Language, task: Task, paths: list[Path]) -> LossReport:
 
 
 def main() -> None:
+    make_parser(__doc__).parse_args()
     data = data_dir()
-    tasks = load_tasks()
     corpora: dict[str, Any] = {}
-    for name in CORPORA:
-        task = tasks[name]
+    for name, task in TASKS.items():
         for split, paths in task.splits.items():
             for tokenizer, registered in TOKENIZERS.items():
                 config = {"nlp": {"tokenizer": {"@tokenizers": registered}}}

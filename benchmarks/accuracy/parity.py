@@ -9,8 +9,6 @@ kind of figures on any processor, but is only fast where the hardware multiplies
 whether this machine does or emulates it.
 """
 
-import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +16,16 @@ import spacy
 import torch
 from rich.progress import Progress
 from spacy.language import Language
-from spacy.training import Example
 
-from benchmarks.accuracy.ner import LANG, WORK, prepare, train_and_score
-from benchmarks.harness import write_result
+from benchmarks.accuracy.ner import trained
+from benchmarks.corpora import LANG, annotate, prepare
+from benchmarks.harness import make_parser, report
 from benchmarks.speed.systems import WINDOW
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.encoders.precision import has_fast_bf16
-from spacy_bioclin.evaluation.spans import span_score
 
 PRECISIONS = {"cpu": ("fp32", "bf16", "int8"), "cuda": ("fp32", "bf16", "fp16")}
 AIMS = {"bf16": 0.997}  # smallest share of entities in common with fp32
-
-
-def trained(task: str) -> Path:
-    train_and_score("random", task, "bioclin", 0)
-    return WORK / "trials" / f"random-{task}-bioclin-0" / "training" / "model-last"
 
 
 def load(pipeline: Path, precision: str) -> Language:
@@ -44,40 +36,32 @@ def load(pipeline: Path, precision: str) -> Language:
     return nlp
 
 
-def annotate(
-    nlp: Language, corpus: Path, n_docs: int | None
-) -> tuple[set[tuple[int, int, int, str]], float]:
-    """RETURNS (tuple): All entities as (number of the Doc, offsets, label), and the strict F1."""
-    references = list(read_docs(corpus, nlp.vocab))[:n_docs]
-    docs = list(nlp.pipe([doc.text for doc in references]))
-    pairs = zip(docs, references, strict=True)
-    scores = span_score([Example(p, r) for p, r in pairs], spans_key=None)
-    found = {
-        (i, e.start_char, e.end_char, e.label_) for i, doc in enumerate(docs) for e in doc.ents
-    }
-    return found, scores["ents_f"]
-
-
 def compare(task: str, precisions: tuple[str, ...], n_docs: int | None) -> dict[str, Any]:
-    """RETURNS (dict): Per precision: entities, those in common with fp32, and the strict F1."""
-    pipeline, corpus = trained(task), prepare(task) / "test.spacy"
+    """Count entities and those in common with fp32, and score strict F1, per precision."""
+    pipeline, corpus = trained("random", task), prepare(task) / "test.spacy"
     found: dict[str, set[tuple[int, int, int, str]]] = {}
     result = {}
     with Progress() as progress:
         for precision in progress.track(precisions, description=task):
-            found[precision], f = annotate(load(pipeline, precision), corpus, n_docs)
+            nlp = load(pipeline, precision)
+            docs, scores, _ = annotate(nlp, list(read_docs(corpus, nlp.vocab))[:n_docs])
+            found[precision] = {
+                (i, e.start_char, e.end_char, e.label_)
+                for i, doc in enumerate(docs)
+                for e in doc.ents
+            }
             ours, fp32 = found[precision], found["fp32"]
             result[precision] = {
                 "entities": len(ours),
                 "in_common_with_fp32": len(ours & fp32),
                 "share": round(len(ours & fp32) / max(1, len(ours | fp32)), 5),
-                "test_f": round(f, 4),
+                "test_f": round(scores["ents_f"], 4),
             }
     return result
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--tasks", nargs="+", choices=sorted(LANG), default=sorted(LANG))
     parser.add_argument("--docs", type=int, help="only so many of each test split")
     arguments = parser.parse_args()
@@ -94,8 +78,7 @@ def main() -> None:
         "aims": AIMS,
         "tasks": tasks,
     }
-    print(json.dumps(result, indent=2))
-    print(write_result("parity_gpu" if device.type == "cuda" else "parity", result))
+    report("parity_gpu" if device.type == "cuda" else "parity", result)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ out. A sentence counts as found if both its offsets are exact. Blanks around sen
 """
 
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from typing import Any
 import pysbd
 import spacy
 
-from benchmarks.harness import data_dir, write_result
+from benchmarks.corpora import make_blank
+from benchmarks.harness import data_dir, make_parser, take_turns, time_call, write_result
 from spacy_bioclin.tokenization.rules import RULES
 from spacy_bioclin.tokenization.sentences import sentence_starts
 
@@ -52,9 +52,7 @@ def ours(text: str) -> list[Span]:
 
 
 def make_component() -> Callable[[str], list[Span]]:
-    config = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
-    nlp = spacy.blank("es", config=config)
-    nlp.add_pipe("bioclin_sentences")
+    nlp = make_blank("es", "bioclin_sentences")
     return lambda text: [trim(text, s.start_char, s.end_char) for s in nlp(text).sents]
 
 
@@ -111,16 +109,16 @@ def score(golds: list[list[Span]], predictions: list[list[Span]]) -> dict[str, A
 
 
 def main() -> None:
+    make_parser(__doc__).parse_args()
     pairs = read_test(data_dir() / "spaccc-sentences")
     golds = [gold for _, gold in pairs]
     table = {}
-    seconds: dict[str, list[float]] = {name: [] for name in SPLITTERS}
-    predictions: dict[str, list[list[Span]]] = {}
-    for _ in range(ROUNDS):
-        for name, split in SPLITTERS.items():
-            began = time.perf_counter()
-            predictions[name] = [split(text) for text, _ in pairs]
-            seconds[name].append(time.perf_counter() - began)
+    runs = {
+        name: lambda split=split: time_call(lambda: [split(text) for text, _ in pairs]).wall
+        for name, split in SPLITTERS.items()
+    }
+    seconds = take_turns(runs, ROUNDS, title="sentences")
+    predictions = {name: [split(text) for text, _ in pairs] for name, split in SPLITTERS.items()}
     for name, spans in predictions.items():
         per_second = sum(map(len, spans)) / statistics.median(seconds[name])
         table[name] = {**score(golds, spans), "sentences_per_second": round(per_second)}

@@ -4,44 +4,26 @@ python -m benchmarks.accuracy.tokenizer      # corpora: $BIOCLIN_DATA or ../shar
 """
 
 import statistics
-import time
-from pathlib import Path
 from typing import Any
 
 import spacy
 from spacy.tokenizer import Tokenizer
 
-from benchmarks.harness import data_dir, write_result
-from spacy_bioclin.corpora.brat import read_brat
+from benchmarks.corpora import OURS, TASKS, read_annotated
+from benchmarks.harness import make_parser, take_turns, time_call, write_result
 from spacy_bioclin.corpora.docs import spans_of
-from spacy_bioclin.corpora.pubtator import read_pubtator
 from spacy_bioclin.types import AnnotatedText
 
-OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
 CONFIGS: dict[str, dict[str, Any]] = {"blank": {}, "ours": OURS}
 ROUNDS = 7
 
-CORPORA = {
-    ("meddocan", "es"): {split: f"meddocan/{split}/brat" for split in ("train", "dev", "test")},
-    ("pharmaconer", "es"): {s: f"pharmaconer/{s}/brat" for s in ("train", "dev", "test")},
-    ("cantemist", "es"): {s: f"cantemist/{s}/norm" for s in ("train", "dev1", "dev2", "test")},
-    ("bc5cdr", "en"): {
-        "train": "bc5cdr/pubtator/CDR_TrainingSet.PubTator.txt",
-        "dev": "bc5cdr/pubtator/CDR_DevelopmentSet.PubTator.txt",
-        "test": "bc5cdr/pubtator/CDR_TestSet.PubTator.txt",
-    },
-    ("ncbi-disease", "en"): {
-        "train": "ncbi-disease/original/NCBItrainset_corpus.txt",
-        "dev": "ncbi-disease/original/NCBIdevelopset_corpus.txt",
-        "test": "ncbi-disease/original/NCBItestset_corpus.txt",
-    },
-}
 
-
-def read(path: Path) -> list[AnnotatedText]:
-    if path.is_dir():
-        return [document for ann in sorted(path.glob("*.ann")) for document in read_brat(ann)]
-    return read_pubtator(path)
+def splits_of(corpus: str) -> dict[str, list[str]]:
+    """List the files of each split; CANTEMIST's two dev sets are counted apart."""
+    splits = dict(TASKS[corpus].splits)
+    if corpus == "cantemist":
+        splits = {s: [f"cantemist/{s}/norm"] for s in ("train", "dev1", "dev2", "test")}
+    return splits
 
 
 def make_tokenizer(lang: str, name: str) -> Tokenizer:
@@ -49,7 +31,7 @@ def make_tokenizer(lang: str, name: str) -> Tokenizer:
 
 
 def count_misaligned(tokenizer: Tokenizer, documents: list[AnnotatedText]) -> tuple[int, int]:
-    """RETURNS (tuple[int, int]): Gold spans, and those with a boundary inside a token."""
+    """Count gold spans, and those with a boundary inside a token."""
     n_spans = n_misaligned = 0
     for document in documents:
         doc = tokenizer(document.text)
@@ -66,7 +48,7 @@ def is_between_letters(text: str, at: int) -> bool:
 
 
 def count_between_letters(documents: list[AnnotatedText]) -> int:
-    """Gold spans that begin or end between two letters: slips, or words typed together."""
+    """Count gold spans that begin or end between two letters: slips, or words typed together."""
     n_spans = 0
     for document in documents:
         for span in spans_of(document):
@@ -76,16 +58,14 @@ def count_between_letters(documents: list[AnnotatedText]) -> int:
 
 
 def words_per_second(lang: str, texts: list[str]) -> dict[str, Any]:
-    """Alternating rounds over the same texts, each with a fresh tokenizer (empty cache)."""
+    """Measure words/s in alternating rounds, each with a fresh tokenizer (empty cache)."""
     n_words = sum(len(text.split()) for text in texts)
-    speeds: dict[str, list[float]] = {name: [] for name in CONFIGS}
-    for _ in range(ROUNDS):
-        for name in CONFIGS:
-            tokenizer = make_tokenizer(lang, name)
-            began = time.perf_counter()
-            for text in texts:
-                tokenizer(text)
-            speeds[name].append(n_words / (time.perf_counter() - began))
+
+    def measure(name: str) -> float:
+        tokenizer = make_tokenizer(lang, name)
+        return n_words / time_call(lambda: [tokenizer(text) for text in texts]).wall
+
+    speeds = take_turns({name: lambda n=name: measure(n) for name in CONFIGS}, ROUNDS)
     medians = {name: statistics.median(values) for name, values in speeds.items()}
     return {
         "words": n_words,
@@ -96,11 +76,12 @@ def words_per_second(lang: str, texts: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
+    make_parser(__doc__).parse_args()
     misaligned, speed = [], {}
-    for (corpus, lang), splits in CORPORA.items():
-        texts: list[str] = []
-        for split, path in splits.items():
-            documents = read(data_dir() / path)
+    for corpus, task in TASKS.items():
+        lang, texts = task.lang, []
+        for split, paths in splits_of(corpus).items():
+            documents = read_annotated(corpus, *paths)
             row: dict[str, Any] = {"corpus": corpus, "split": split}
             for name in CONFIGS:
                 row["spans"], row[name] = count_misaligned(make_tokenizer(lang, name), documents)

@@ -15,14 +15,15 @@ import types
 import spacy
 from spacy.tokenizer import Tokenizer
 
-from benchmarks.accuracy.tokenizer import CORPORA, count_misaligned, read
-from benchmarks.harness import data_dir, write_result
+from benchmarks.accuracy.tokenizer import count_misaligned
+from benchmarks.corpora import LANG, SPLITS, read_annotated
+from benchmarks.harness import make_parser, write_result
 
 FIRST = "8c68a0e"
 
 
 def first_pattern(lang: str) -> str:
-    """RETURNS (str): The token pattern of the first version, from the git history."""
+    """Read the token pattern of the first version from the git history."""
     package = types.ModuleType("first")
     package.__path__ = []
     sys.modules["first"] = package
@@ -37,11 +38,14 @@ def first_pattern(lang: str) -> str:
 
 
 def main() -> None:
+    make_parser(__doc__).parse_args()
     rows = []
-    for (corpus, lang), splits in CORPORA.items():
+    for corpus, lang in LANG.items():
         nlp = spacy.blank(lang)
         tokenizer = Tokenizer(nlp.vocab, infix_finditer=re.compile(first_pattern(lang)).finditer)
-        spans, misaligned = count_misaligned(tokenizer, read(data_dir() / splits["test"]))
+        spans, misaligned = count_misaligned(
+            tokenizer, read_annotated(corpus, *SPLITS[corpus]["test"])
+        )
         row = {"corpus": corpus, "spans": spans, "misaligned": misaligned}
         rows.append({**row, "percent": round(100 * misaligned / spans, 4)})
         print(rows[-1])

@@ -9,7 +9,6 @@ and sentences that both have alike, gold PHI of MEDDOCAN (train and dev; its tes
 tells true spans from false alarms. Results hold counts only, no text.
 """
 
-import argparse
 import csv
 import re
 from collections import Counter
@@ -19,7 +18,7 @@ from typing import Any
 
 import spacy
 
-from benchmarks.harness import data_dir, write_result
+from benchmarks.harness import data_dir, make_parser, write_result
 from spacy_bioclin.corpora.brat import read_brat_file
 from spacy_bioclin.deid.labels import type_of
 from spacy_bioclin.deid.spans import PhiSpan
@@ -172,7 +171,7 @@ def load_pipeline_finder(folder: Path) -> Finder:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
     parser.add_argument("--pipeline", type=Path, help="folder of a pipeline with doc.spans['phi']")
     arguments = parser.parse_args()

@@ -9,7 +9,6 @@ stretches of found text (overlapping spans are one) that touch PHI of the text, 
 look-alikes together; "char_precision" counts their characters.
 """
 
-import argparse
 import inspect
 import sys
 from collections import Counter, defaultdict
@@ -23,7 +22,7 @@ import srsly
 from spacy.language import Language
 
 from benchmarks.deid.phi_suite.generate import LANGS, Item, load_kinds, make_items, make_look_alikes
-from benchmarks.harness import write_result
+from benchmarks.harness import make_parser, write_result
 from spacy_bioclin.deid.labels import label_of
 from spacy_bioclin.deid.spans import PhiSpan
 
@@ -277,7 +276,7 @@ def run_presidio(items: Sequence[Item], every: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
     parser.add_argument("--missed", type=Path, help="where to write missed texts (dev only)")
     parser.add_argument("--ours-only", action="store_true", help="print ours, write no result")

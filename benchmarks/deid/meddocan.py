@@ -21,8 +21,6 @@ With --train-on train dev the tagger learns from both, as participants of the ta
 chosen on dev (updates, calibration, thresholds) is taken over from the run on train alone.
 """
 
-import argparse
-import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -31,8 +29,17 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from benchmarks.accuracy.ner import LANG, SHIPPED, WORK, run
-from benchmarks.harness import data_dir, write_result
+from benchmarks.corpora import LANG, SHIPPED, make_blank
+from benchmarks.harness import (
+    WORK,
+    data_dir,
+    make_parser,
+    read_json,
+    run_python,
+    to_options,
+    write_json,
+    write_result,
+)
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.deid.calibration import expected_calibration_error
 from spacy_bioclin.deid.fit import calibrate, judge
@@ -51,12 +58,12 @@ IDENTIFIERS = (
 
 
 def prepare() -> dict[str, Path]:
-    """RETURNS (dict[str, Path]): Corpus files by name."""
+    """Convert the corpus, and return its files by name."""
     files = {name: FOLDER / "corpus" / f"{name}.spacy" for name in ("train", "dev", "test")}
     for split, path in files.items():
         if not path.exists():
-            source = str(data_dir() / TASK / split / "brat")
-            run("-m", "spacy_bioclin", "convert", "brat", source, str(path), "--task", TASK)
+            source = data_dir() / TASK / split / "brat"
+            run_python("-m", "spacy_bioclin", "convert", "brat", source, path, "--task", TASK)
     vocab = spacy.blank("es").vocab
     docs = {split: list(read_docs(files[split], vocab)) for split in ("train", "dev")}
     parts = {"train-dev": docs["train"] + docs["dev"], "dev-sample": docs["dev"][::5]}
@@ -68,15 +75,16 @@ def prepare() -> dict[str, Path]:
 
 
 def augment(path: Path) -> Path:
-    """RETURNS (Path): Gold Docs and their copies."""
+    """Write gold Docs and their copies with surrogates to a file, unless it exists."""
     out = path.with_name(f"{path.stem}-augmented.spacy")
     if not out.exists():
-        run("-m", "spacy_bioclin", "augment-phi", str(path), "-o", str(out), "--lang", LANG[TASK])
+        command = ("-m", "spacy_bioclin", "augment-phi", path, "-o", out, "--lang", LANG[TASK])
+        run_python(*command)
     return out
 
 
 def train(files: dict[str, Path], corpus: str, seed: int) -> Path:
-    """RETURNS (Path): Folder of the trained pipeline; trained only if it is not there."""
+    """Train a pipeline, unless it was trained before, and return its folder."""
     out = FOLDER / f"{corpus}-{seed}"
     if not (out / "model-last").exists():
         out.mkdir(parents=True, exist_ok=True)
@@ -88,9 +96,8 @@ def train(files: dict[str, Path], corpus: str, seed: int) -> Path:
             "system.seed": seed,
             "training.logger.progress_bar": "null",
         }
-        options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
-        log = out / "training.log"
-        run("-m", "spacy", "train", "configs/deid.cfg", "-o", str(out), *options, log=log)
+        command = ("-m", "spacy", "train", "configs/deid.cfg", "-o", out, *to_options(settings))
+        run_python(*command, log=out / "training.log")
     return out / "model-last"
 
 
@@ -99,8 +106,10 @@ def gold_of(doc: Doc) -> list[CharSpan]:
 
 
 def score(nlp: Language, docs: list[Doc]) -> dict[str, Any]:
-    """RETURNS (dict): Official scores and coverage of what the pipeline's `bioclin_deid` found, or
-    of doc.spans["phi"] where it has none."""
+    """Compute official scores and coverage of what `bioclin_deid` found.
+
+    Without that component, doc.spans["phi"] is scored.
+    """
     scored, covered, hidden, wasted = [], {}, 0, 0
     for doc, reference in nlp.pipe(((doc.text, doc) for doc in docs), as_tuples=True):
         text, gold = doc.text, gold_of(reference)
@@ -132,16 +141,8 @@ def round_all(scores: dict[str, dict[str, float]]) -> dict[str, dict[str, float]
     return {name: {k: round(v, 4) for k, v in row.items()} for name, row in scores.items()}
 
 
-def rules_alone() -> Language:
-    nlp = spacy.blank(
-        "es", config={"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
-    )
-    nlp.add_pipe("bioclin_phi_rules")
-    return nlp
-
-
 def calibration_error(nlp: Language, docs: list[Doc]) -> dict[str, float]:
-    """RETURNS (dict): Expected calibration error on docs, with and without the calibration."""
+    """Compute the expected calibration error on docs, with and without the calibration."""
     deid = find_deid(nlp)
     platt, deid.calibration = deid.calibration, {}
     raw = [candidate for _, found in judge(nlp, docs) for candidate in found]
@@ -180,7 +181,11 @@ def run_seed(seed: int, train_on: list[str]) -> dict[str, Any]:
         if name == "together":
             chosen["calibration_error_on_test"] = calibration_error(nlp, test)
     for name in ("neural", "rules"):
-        alone = rules_alone() if name == "rules" else spacy.load(scored, exclude=["rules", "deid"])
+        alone = (
+            make_blank("es", "bioclin_phi_rules")
+            if name == "rules"
+            else spacy.load(scored, exclude=["rules", "deid"])
+        )
         systems[name] = {"dev": score(alone, dev), "test": score(alone, test)}
     rules = systems["rules"]["test"]["covered_by_label"]
     found = sum(rules[label]["recall"] * rules[label]["n"] for label in IDENTIFIERS)
@@ -196,18 +201,18 @@ def run_seed(seed: int, train_on: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--train-on", nargs="+", default=["train"], choices=["train", "dev"])
     arguments = parser.parse_args()
     for seed in arguments.seeds:
         name = f"{'-'.join(arguments.train_on)}-{seed}"
         result = run_seed(seed, arguments.train_on)
-        (FOLDER / f"result-{name}.json").write_text(json.dumps(result))
+        write_json(FOLDER / f"result-{name}.json", result)
         for system, scores in result["systems"].items():
             ner = scores["test"]["official"]["ner"]
             print(name, system, ner, "covered", scores["test"]["covered"])
-    runs = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("result-*.json"))]
+    runs = [read_json(path) for path in sorted(FOLDER.glob("result-*.json"))]
     print(write_result("deid_meddocan", {"runs": runs}))
 
 

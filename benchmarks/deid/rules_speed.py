@@ -1,22 +1,26 @@
-"""Words/s of the PHI rules on one core: the rules alone, and a blank pipeline with its tokenizer;
-seconds for 100,000 characters of text that is made to be slow.
+"""Words/s of the PHI rules on one core, and seconds for texts that are made to be slow.
 
-python -m benchmarks.deid.rules_speed      # corpora: $BIOCLIN_DATA or ../shared/data
+The rules are measured alone, and in a blank pipeline with its tokenizer.
+
+    python -m benchmarks.deid.rules_speed      # corpora: $BIOCLIN_DATA or ../shared/data
 """
 
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
-import spacy
-
-from benchmarks.harness import data_dir, write_result
+from benchmarks.corpora import make_blank, read_notes
+from benchmarks.harness import (
+    make_parser,
+    median_cpu_seconds,
+    take_turns,
+    time_call,
+    write_result,
+)
 from spacy_bioclin.deid.detect.rules import load_rules
 
 ROUNDS = 7
 N_CHARACTERS = 100_000
-OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
 ADVERSARIAL = {
     "digits": "1",
     "pairs of digits": "12 ",
@@ -36,28 +40,21 @@ ADVERSARIAL = {
 }
 
 
-def seconds(function: Callable[[], Any]) -> float:
-    """Processor time: the machine may have other work."""
-    began = time.process_time()
-    function()
-    return time.process_time() - began
-
-
 def measure_words(texts: list[str]) -> dict[str, Any]:
-    """Alternating rounds over the same texts."""
-    rules, nlp = load_rules("es"), spacy.blank("es", config=OURS)
-    tokenizer_alone = spacy.blank("es", config=OURS)
-    nlp.add_pipe("bioclin_phi_rules")
-    systems: dict[str, Callable[[], Any]] = {
-        "rules": lambda: [rules.find(text) for text in texts],
-        "tokenizer": lambda: [tokenizer_alone(text) for text in texts],
-        "pipeline": lambda: [nlp(text) for text in texts],
+    """Measure words/s in alternating rounds over the same texts."""
+    rules, tokenizer = load_rules("es"), make_blank("es")
+    nlp = make_blank("es", "bioclin_phi_rules")
+    systems: dict[str, Callable[[str], Any]] = {
+        "rules": rules.find,
+        "tokenizer": tokenizer,
+        "pipeline": nlp,
     }
     n_words = sum(len(text.split()) for text in texts)
-    speeds: dict[str, list[float]] = {name: [] for name in systems}
-    for _ in range(ROUNDS):
-        for name, run in systems.items():
-            speeds[name].append(n_words / seconds(run))
+    rounds = {
+        name: lambda run=run: n_words / time_call(lambda: [run(text) for text in texts]).cpu
+        for name, run in systems.items()
+    }
+    speeds = take_turns(rounds, ROUNDS)
     return {
         "words": n_words,
         "words_per_second": {name: [round(speed) for speed in speeds[name]] for name in speeds},
@@ -66,20 +63,20 @@ def measure_words(texts: list[str]) -> dict[str, Any]:
 
 
 def measure_adversarial() -> dict[str, dict[str, float]]:
-    """Median seconds by language and kind of text."""
+    """Measure the median seconds by language and kind of text."""
     found: dict[str, dict[str, float]] = {}
     for lang in ("es", "en"):
         rules, found[lang] = load_rules(lang), {}
         for name, piece in ADVERSARIAL.items():
             text = (piece * (N_CHARACTERS // len(piece) + 1))[:N_CHARACTERS]
-            times = [seconds(lambda r=rules, t=text: r.find(t)) for _ in range(ROUNDS)]
-            found[lang][name] = round(statistics.median(times), 3)
+            spent = median_cpu_seconds(lambda r=rules, t=text: r.find(t), ROUNDS)
+            found[lang][name] = round(spent, 3)
     return found
 
 
 def main() -> None:
-    paths = sorted((data_dir() / "meddocan" / "train" / "brat").glob("*.txt"))
-    words = measure_words([path.read_bytes().decode("utf-8") for path in paths])
+    make_parser(__doc__).parse_args()
+    words = measure_words(read_notes("meddocan/train/brat"))
     print(words["median"])
     adversarial = measure_adversarial()
     print(adversarial)

@@ -14,9 +14,7 @@ of medians within the run.
 """
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,26 +22,29 @@ from typing import Any
 
 import spacy
 import torch
-from rich.progress import Progress
 from spacy.language import Language
 
-from benchmarks.harness import ROOT, data_dir, write_result
-from benchmarks.speed.systems import serve
-from benchmarks.speed.throughput import Worker, _summary, runnable
+from benchmarks import harness
+from benchmarks.corpora import make_blank, read_notes
+from benchmarks.harness import (
+    Result,
+    compare_workers,
+    make_parser,
+    read_json,
+    report,
+    thread_environment,
+    write_json,
+)
+from benchmarks.speed.systems import serve_rounds
+from benchmarks.speed.throughput import runnable
 from spacy_bioclin.deid.detect.rules import load_rules
 from spacy_bioclin.deid.secret import make_key
 
-WORK = ROOT / ".work" / "benchmarks" / "deid_speed"
+WORK = harness.WORK / "deid_speed"
 OUTSIDE_BIAS = 20.0
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG", "B-DATE", "I-DATE")
 ADDED = ("bioclin_phi_rules", "bioclin_deid")
 Run = Callable[[list[str]], int]  # treats the texts, and says how many spans it found
-
-
-def read_texts(n_docs: int) -> list[str]:
-    """RETURNS (list[str]): The first notes of MEDDOCAN dev, as they stand in the files."""
-    paths = sorted((data_dir() / "meddocan" / "dev" / "brat").glob("*.txt"))[:n_docs]
-    return [path.read_bytes().decode("utf-8") for path in paths]
 
 
 def make_systems(pipeline: Path, folder: Path) -> None:
@@ -95,9 +96,7 @@ def tagger_alone(folder: Path) -> Run:
 
 
 def rules_in_pipeline() -> Run:
-    tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
-    nlp = spacy.blank("es", config={"nlp": {"tokenizer": tokenizer}})
-    nlp.add_pipe("bioclin_phi_rules")
+    nlp = make_blank("es", "bioclin_phi_rules")
     return lambda texts: sum(len(doc.spans["phi"]) for doc in nlp.pipe(texts))
 
 
@@ -107,8 +106,12 @@ def rules_alone() -> Run:
 
 
 def presidio(tagger: Path | None, *, chunk_size: int = 400) -> Run:
-    """chunk_size (int): Characters that the tagger reads at once; 400 is Presidio's default. The
-    encoder cannot read much more than 800 of digits and names."""
+    """Load Presidio's analyzer and anonymizer.
+
+    tagger (Path | None): Folder of the Hugging Face tagger.
+    chunk_size (int): Characters that the tagger reads at once; 400 is Presidio's default. The
+        encoder cannot read much more than 800 of digits and names.
+    """
     from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
     from presidio_analyzer.nlp_engine import NoOpNlpEngine
     from presidio_analyzer.predefined_recognizers.ner import HuggingFaceNerRecognizer
@@ -155,51 +158,17 @@ WHOLE = ("bioclin mask", "bioclin surrogate", "bioclin mask int8", "bioclin mask
 RULES = ("bioclin rules in a blank pipeline",)
 
 
-class DeidWorker(Worker):
-    """One of these systems, in a process of its own with a number of threads."""
+def compare(folder: Path, threads: int, rounds: int, n_words: int) -> Result:
+    """Let the systems take turns with a number of threads.
 
-    def __init__(self, system: str, folder: Path, threads: int) -> None:
-        self.log = folder / f"{system.replace(' ', '-')}-{threads}.log"
-        threads_of = {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "MKL")}
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-W",
-                "ignore",
-                "-m",
-                "benchmarks.deid.speed",
-                "--serve",
-                system,
-                str(folder),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log.open("w"),
-            text=True,
-            env={**os.environ, **threads_of, "TOKENIZERS_PARALLELISM": "false"},
-        )
-
-
-def compare(folder: Path, threads: int, rounds: int, n_words: int) -> dict[str, Any]:
-    """RETURNS (dict): Per system medians and the seconds of each round, after one to warm up; how
-    many times as quick our whole pipeline is as theirs, and our rules as their rules."""
+    RETURNS (dict): Rates and seconds per system; how many times as fast our whole pipeline is as
+        Presidio's, and our rules as its rules.
+    """
     systems = runnable(SYSTEMS)
-    workers = {system: DeidWorker(system, folder, threads) for system in systems}
-    answers: dict[str, list[dict[str, Any]]] = {system: [] for system in systems}
-    with Progress() as progress:
-        bar = progress.add_task(f"{threads} threads", total=(rounds + 2) * len(systems))
-        for worker in workers.values():
-            worker.wait()
-            progress.advance(bar)
-        for turn in range(rounds + 1):
-            for system, worker in workers.items():
-                answer = worker.round()
-                if turn:
-                    answers[system].append(answer)
-                progress.advance(bar)
-    for worker in workers.values():
-        worker.stop()
-    measured = {system: _summary(given, {"words": n_words}) for system, given in answers.items()}
+    commands = {name: ["-m", "benchmarks.deid.speed", "--serve", name, folder] for name in systems}
+    logs = folder / f"{threads} threads"
+    env = thread_environment(threads)
+    measured = compare_workers(commands, logs, {"words": n_words}, rounds, env=env)
     medians = {system: found["median_seconds"] for system, found in measured.items()}
     whole = [name for name in systems if name.startswith("presidio") and "without" not in name]
     over = {
@@ -212,25 +181,21 @@ def compare(folder: Path, threads: int, rounds: int, n_words: int) -> dict[str, 
 
 
 def serve_system(system: str, folder: Path) -> None:
+    """Annotate the texts of the folder, a round for each line on standard input."""
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    texts = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
+    texts = read_json(folder / "texts.json")
 
     def make_run() -> Callable[[], dict[str, Any]]:
         run = SYSTEMS[system](folder)
         return lambda: {"spans": run(texts)}
 
-    serve(make_run)
+    serve_rounds(make_run)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--pipeline", type=Path, help="trained pipeline with a tagger of PHI")
-    parser.add_argument(
-        "--docs",
-        type=int,
-        default=50,
-        help="how many notes of MEDDOCAN dev",
-    )
+    parser.add_argument("--docs", type=int, default=50, help="number of notes of MEDDOCAN dev")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--serve", nargs=2, metavar=("SYSTEM", "FOLDER"), help=argparse.SUPPRESS)
@@ -239,17 +204,14 @@ def main() -> None:
         return serve_system(arguments.serve[0], Path(arguments.serve[1]))
     if arguments.pipeline is None:
         parser.error("--pipeline is missing")
-    WORK.mkdir(parents=True, exist_ok=True)
-    texts = read_texts(arguments.docs)
-    (WORK / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+    texts = read_notes("meddocan/dev/brat", arguments.docs)
+    write_json(WORK / "texts.json", texts)
     make_systems(arguments.pipeline, WORK)
     n_words = sum(len(text.split()) for text in texts)
     result: dict[str, Any] = {"notes": len(texts), "words": n_words, "threads": {}}
     for threads in arguments.threads:
         result["threads"][threads] = compare(WORK, threads, arguments.rounds, n_words)
-    print(json.dumps(result, indent=2))
-    where = "_gpu" if torch.cuda.is_available() else ""
-    print(write_result(f"deid_speed{where}", result))
+    report(f"deid_speed{'_gpu' if torch.cuda.is_available() else ''}", result)
     return None
 
 

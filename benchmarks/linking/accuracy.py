@@ -9,8 +9,6 @@ test from train and dev, whose mentions BioSyn too adds to its dictionary. NER p
 end-to-end figures are those of benchmarks/accuracy/ner.py (learned from train), where they are.
 """
 
-import argparse
-import json
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -19,7 +17,9 @@ from typing import Any
 
 import spacy
 
-from benchmarks.harness import RESULTS, ROOT, data_dir, write_result
+from benchmarks import harness
+from benchmarks.corpora import SHIPPED
+from benchmarks.harness import RESULTS, data_dir, make_parser, read_json, write_result
 from benchmarks.linking.data import (
     CORPORA,
     TERMINOLOGIES,
@@ -56,9 +56,8 @@ from spacy_bioclin.tokenization.defined_abbreviations import (
     find_abbreviations,
 )
 
-WORK = ROOT / ".work" / "benchmarks" / "linking_accuracy"
-TRIALS = ROOT / ".work" / "benchmarks" / "trials"
-COMPACT = ROOT / "assets" / "encoders" / "bioclin-compact"
+WORK = harness.WORK / "linking_accuracy"
+TRIALS = harness.WORK / "trials"
 # NER pipeline of benchmarks/accuracy/ner.py and its label, for each corpus.
 NER = {
     "ncbi-disease": ("compact-ncbi-disease-bioclin-0", None),
@@ -101,7 +100,7 @@ def align() -> None:
     if not kb.is_dir():
         kb.parent.mkdir(parents=True, exist_ok=True)
         build_kb(all_concepts(), kb, meta={"name": "all"})
-    app(["align-encoder", str(kb), str(COMPACT), "-o", str(WORK / "aligned"), "--resume", *ALIGN])
+    app(["align-encoder", str(kb), str(SHIPPED), "-o", str(WORK / "aligned"), "--resume", *ALIGN])
 
 
 class Texts:
@@ -243,7 +242,7 @@ def run(corpus: str, split: str, encoder: Path | None) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("what", choices=["align", "dev", "test"])
     parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--encoder", type=Path, help="encoder folder of bioclin align-encoder")
@@ -251,7 +250,7 @@ def main() -> None:
     if args.what == "align":
         return align()
     path = RESULTS / f"linking_accuracy_{args.what}.json"
-    old = json.loads(path.read_text("utf-8"))["corpora"] if path.exists() else {}
+    old = read_json(path)["corpora"] if path.exists() else {}
     for corpus in args.corpora:
         old[corpus] = run(corpus, args.what, args.encoder)
         write_result(path.stem, {"corpora": {name: old[name] for name in CORPORA if name in old}})

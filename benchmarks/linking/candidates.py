@@ -6,9 +6,9 @@
 
 Every system builds, loads and answers in processes of its own, on one core; systems of one kind
 take turns, round by round. Times are processor seconds of their one thread, which other processes
-do not stretch; wall seconds stand beside them. Every finished measurement is kept below
-.work/benchmarks/linking, and a second call goes on from there; `--again bioclin` measures a system
-anew. scispaCy's index takes hours: start it beforehand, on a core of its own, with
+change least, and wall seconds. Every finished measurement is kept below .work/benchmarks/linking,
+where a second call resumes; `--again bioclin` measures a system again.
+scispaCy's index takes hours: start it beforehand, on a core of its own, with
 
     python -m benchmarks.linking.systems build scispacy 3000000 .work/benchmarks/linking
 
@@ -17,7 +17,6 @@ built with a tenth of the effort, for sizes where the full one is out of reach; 
 quicker than that of the full one.
 """
 
-import argparse
 import json
 import math
 import os
@@ -26,18 +25,28 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from rich.progress import track
-
-from benchmarks.harness import ROOT, write_result
+from benchmarks import harness
+from benchmarks.harness import (
+    Result,
+    Worker,
+    ask_module,
+    keep,
+    make_parser,
+    read_json,
+    take_turns,
+    thread_environment,
+    write_json,
+    write_result,
+)
 from benchmarks.linking.names import read_mentions, write_names
 from benchmarks.linking.systems import SYSTEMS
 
-WORK = ROOT / ".work" / "benchmarks" / "linking"
+WORK = harness.WORK / "linking"
 SIZES = (500_000, 1_000_000, 3_000_000)
 # Systems that take turns: alike in what they are asked and what they answer.
 GROUPS = (
@@ -50,42 +59,18 @@ PEERS = ("scispacy", "scispacy-quick")
 N_SAMPLE, N_SLOW, N_LOADS = 1000, 12, 3
 LIBRARIES = ("scispacy", "nmslib-metabrainz", "rapidfuzz", "sparse-dot-topn", "scipy")
 PLANNED = 20_000_000
-Result = dict[str, Any]
 
 
 def _command(what: str, system: str, size: int) -> list[str]:
-    return [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-m",
-        "benchmarks.linking.systems",
-        what,
-        system,
-        str(size),
-        str(WORK),
-    ]
+    return ["-m", "benchmarks.linking.systems", what, system, str(size), str(WORK)]
 
 
 def _environment() -> dict[str, str]:
-    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
-    return {**os.environ, **threads, "LINKING_CORE": os.environ.get("LINKING_CORE", "1")}
-
-
-def _kept(name: str) -> Result | None:
-    path = WORK / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-
-
-def _keep(name: str, found: Result) -> Result:
-    partial = WORK / f"{name}.partial"
-    partial.write_text(json.dumps(found), encoding="utf-8")
-    partial.rename(WORK / f"{name}.json")
-    return found
+    return {**thread_environment(), "LINKING_CORE": os.environ.get("LINKING_CORE", "1")}
 
 
 def _building(system: str, size: int) -> bool:
-    """RETURNS (bool): Whether a process started by somebody else builds this."""
+    """Say whether a process that was started separately builds this."""
     try:
         process = int((WORK / f"build-{system}-{size}.pid").read_text(encoding="ascii"))
         command = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
@@ -95,16 +80,19 @@ def _building(system: str, size: int) -> bool:
 
 
 def build(system: str, size: int, time_limit: float) -> Result:
-    """RETURNS (dict): What its build took, or how long it was given."""
+    """Build an index in a process of its own.
+
+    RETURNS (dict): What the build took, or how long it was given.
+    """
     name = f"build-{system}-{size}"
-    started, process = time.time(), None
-    if (found := _kept(name)) is None and not _building(system, size):
-        with (WORK / f"{name}.log").open("w", encoding="utf-8") as log:
-            command = _command("build", system, size)
-            process = subprocess.Popen(command, stderr=log, stdout=log, env=_environment())
-    elif found is None:
+    done, started, process = WORK / f"{name}.json", time.time(), None
+    if not done.exists() and _building(system, size):
         started = (WORK / f"{name}.pid").stat().st_mtime
-    while (found := _kept(name)) is None:
+    elif not done.exists():
+        with (WORK / f"{name}.log").open("w", encoding="utf-8") as log:
+            command = [sys.executable, "-W", "ignore", *_command("build", system, size)]
+            process = subprocess.Popen(command, stderr=log, stdout=log, env=_environment())
+    while not done.exists():
         if process is not None and process.poll():
             raise RuntimeError(f"{system}, {size:,} names: the build failed, see {name}.log")
         if (spent := time.time() - started) > time_limit:
@@ -113,12 +101,11 @@ def build(system: str, size: int, time_limit: float) -> Result:
                 process.kill()
             return unfinished
         time.sleep(1)
-    return found
+    return read_json(done)
 
 
 def _progress(name: str) -> Result:
-    """RETURNS (dict): Processor seconds of a build so far, and how much of the index it has made by
-    its own progress bar of 51 stars."""
+    """Measure the processor seconds of a build so far, and read its progress bar of 51 stars."""
     process = (WORK / f"{name}.pid").read_text(encoding="ascii")
     user, system = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
     bar = (WORK / f"{name}.log").read_text(encoding="utf-8").rsplit("|", 1)
@@ -128,47 +115,18 @@ def _progress(name: str) -> Result:
     }
 
 
-class Server:
-    """One system in a process of its own."""
-
-    def __init__(self, system: str, size: int) -> None:
-        with (WORK / f"serve-{system.replace(' ', '-')}-{size}.log").open("w") as log:
-            self.process = subprocess.Popen(
-                _command("serve", system, size),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=_environment(),
-            )
-        self.loaded = self._answer()
-
-    def _answer(self) -> Result:
-        assert self.process.stdout is not None
-        if not (line := self.process.stdout.readline()):
-            raise RuntimeError(
-                f"{self.process.args}: ended with {self.process.wait()}, see its log"
-            )
-        return json.loads(line)
-
-    def ask(self, mentions: list[str]) -> Result:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(mentions) + "\n")
-        self.process.stdin.flush()
-        return self._answer()
-
-    def stop(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+def start_server(system: str, size: int) -> Worker:
+    """Start a system in a process of its own."""
+    log = WORK / f"serve-{system.replace(' ', '-')}-{size}.log"
+    return Worker(_command("serve", system, size), log, env=_environment())
 
 
 def load(system: str, size: int) -> Result:
-    """RETURNS (dict): Load time until the first answer, in fresh processes: once with its files out
-    of the page cache, then the median of those with its files in it."""
-    name = f"load-{system.replace(' ', '-')}-{size}"
-    if (found := _kept(name)) is not None:
-        return found
+    """Measure the time until the first answer, in fresh processes.
+
+    RETURNS (dict): Load time with the files out of the page cache, the median of those with the
+        files in it, and memory.
+    """
     for path in WORK.glob(f"*-{size}*"):
         for file in path.rglob("*") if path.is_dir() else [path]:
             with file.open("rb") as opened:
@@ -176,41 +134,57 @@ def load(system: str, size: int) -> Result:
                 os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     loads = []
     for _ in range(N_LOADS + 1):
-        server = Server(system, size)
-        server.stop()
-        loads.append(server.loaded)
+        with start_server(system, size) as server:
+            loads.append(server.read())
     medians = {
         key: statistics.median(one[key] for one in loads[1:])
         for key in ("import_s", "load_wall_s", "load_cpu_s")
     }
     memory = {key: loads[-1][key] for key in ("imported_mb", "loaded_mb")}
-    return _keep(name, {"load_cold_wall_s": loads[0]["load_wall_s"], **medians, **memory})
+    return {"load_cold_wall_s": loads[0]["load_wall_s"], **medians, **memory}
 
 
 def speed(systems: list[str], size: int, rounds: int) -> dict[str, Result]:
-    """RETURNS (dict): Per system mentions per second and memory after them: of different strings,
-    none of which is asked twice, and of the running ones with their repeats. Each list is cut into
-    one part to warm up and a part for each round."""
+    """Measure mentions per second, and memory after them.
+
+    "unique" are different strings, none of which is asked twice; "running" are the mentions in
+    order, with repeats. Each list is cut into one part to warm up and a part for each round.
+    """
     slow = systems[0].split()[0] in SLOW
     name = f"speed-{'-'.join(systems[0].split()) if slow else systems[0].split()[1]}-{size}"
-    if (found := _kept(name)) is not None and set(found) == set(systems):
+    path = WORK / f"{name}.json"
+    if path.exists() and set(found := read_json(path)) == set(systems):
         return found
     rates: dict[str, Result] = {system: {} for system in systems}
     for kind in ("few",) if slow else ("unique", "running"):
-        servers = {system: Server(system, size) for system in systems}
-        answers: dict[str, list[Result]] = {system: [] for system in systems}
-        for part in track(_parts(kind, rounds + 1), f"{size:,} names, {kind} mentions"):
-            for system, server in servers.items():
-                answers[system].append({"mentions": len(part), **server.ask(part)})
-        for system, server in servers.items():
-            server.stop()
-            rates[system][kind] = _rates(answers[system][1:])
+        parts = _parts(kind, rounds + 1)
+        with ExitStack() as stack:
+            servers = {name: stack.enter_context(start_server(name, size)) for name in systems}
+            for server in servers.values():
+                server.read()
+            asks = {name: _ask_parts(server, parts) for name, server in servers.items()}
+            title = f"{size:,} names, {kind} mentions"
+            answers = take_turns(asks, len(parts) - 1, warm_ups=1, title=title)
+        for system in systems:
+            rates[system][kind] = _rates(answers[system])
             rates[system]["queried_mb"] = answers[system][-1]["memory_mb"]
-    return _keep(name, rates)
+    write_json(path, rates)
+    return rates
+
+
+def _ask_parts(server: Worker, parts: list[list[str]]) -> Callable[[], Result]:
+    """Make a function that asks for the next part each time that it is called."""
+    rest = iter(parts)
+
+    def ask() -> Result:
+        part = next(rest)
+        return {"mentions": len(part), **server.ask(json.dumps(part))}
+
+    return ask
 
 
 def _parts(kind: str, n: int) -> list[list[str]]:
-    mentions = json.loads((WORK / f"{kind}.json").read_text(encoding="utf-8"))
+    mentions = read_json(WORK / f"{kind}.json")
     size = math.ceil(len(mentions) / n)
     return [mentions[i : i + size] for i in range(0, len(mentions), size)]
 
@@ -228,19 +202,8 @@ def _rates(answers: list[Result]) -> Result:
     }
 
 
-def recall(system: str, size: int) -> Result:
-    name = f"recall-{system}-{size}"
-    if (found := _kept(name)) is not None:
-        return found
-    command = _command("recall", system, size)
-    done = subprocess.run(
-        command, env=_environment(), stdout=subprocess.PIPE, text=True, check=True
-    )
-    return _keep(name, json.loads(done.stdout.splitlines()[-1]))
-
-
 def measure(size: int, chosen: Iterable[str], rounds: int, time_limit: float) -> Result:
-    """RETURNS (dict): All of one size, system by system."""
+    """Measure all systems at one size."""
     found: Result = {}
     for system in chosen:
         found[system] = {"build": {} if system in SLOW else build(system, size, time_limit)}
@@ -248,12 +211,18 @@ def measure(size: int, chosen: Iterable[str], rounds: int, time_limit: float) ->
     ready = [system for system in chosen if "not_finished_after_s" not in found[system]["build"]]
     for system in ready:
         if system not in SLOW:
-            found[system]["recall"] = recall(system, size)
+            found[system]["recall"] = keep(
+                WORK / f"recall-{system}-{size}.json",
+                lambda system=system: ask_module(
+                    *_command("recall", system, size)[1:], env=_environment()
+                ),
+            )
     for group in GROUPS:
         levels = [name for name in group if name.split()[0] in ready and _offers(name)]
         for name in levels:
             system, level = name.split()
-            found[system][level] = load(name, size)
+            kept = WORK / f"load-{system}-{level}-{size}.json"
+            found[system][level] = keep(kept, lambda name=name: load(name, size))
         for name, rates in (speed(levels, size, rounds) if levels else {}).items():
             system, level = name.split()
             found[system][level].update(rates)
@@ -267,7 +236,7 @@ def _offers(name: str) -> bool:
 
 
 def figures(found: Result) -> dict[str, float]:
-    """RETURNS (dict): The figures of one system at one size that are compared and extrapolated."""
+    """Collect the figures of one system at one size that are compared and extrapolated."""
     flat: dict[str, float] = {}
     if parts := found["build"].get("parts"):
         flat["build_cpu_s"] = sum(part["cpu_s"] for part in parts.values())
@@ -286,7 +255,7 @@ def figures(found: Result) -> dict[str, float]:
 
 
 def compare(found: Result) -> Result:
-    """RETURNS (dict): Theirs over ours for each peer: what is above 1 is in our favour."""
+    """Divide the figures of each peer by ours: above 1 is in our favour."""
     if "bioclin" not in found:
         return {}
     ours = figures(found["bioclin"])
@@ -301,8 +270,11 @@ def compare(found: Result) -> Result:
 
 
 def aims(size: int, found: Result, over: Result) -> Result:
-    """RETURNS (dict): What was aimed at, beside scispaCy's full index where it was built in time:
-    how many times as quick and as small, and our load and recall themselves."""
+    """Compare the measurements with our aims.
+
+    RETURNS (dict): How many times as fast and as small as scispaCy's full index, where it was
+        built in time, and our load time and recall.
+    """
     built = [name for name in PEERS if "index" in found.get(name, {})]
     if not built or "bioclin" not in found:
         return {}
@@ -325,8 +297,10 @@ def aims(size: int, found: Result, over: Result) -> Result:
 
 
 def plan(sizes: dict[int, Result]) -> Result:
-    """RETURNS (dict): What each system would take for PLANNED names: a straight line through the
-    logarithms of what was measured, at all sizes at which it was, if at two at least."""
+    """Extrapolate what each system would take for PLANNED names.
+
+    A straight line is drawn through the logarithms of the measurements, if there are at least two.
+    """
     found: Result = {}
     for system in SYSTEMS:
         measured = {n: figures(of[system]) for n, of in sizes.items() if system in of}
@@ -346,10 +320,7 @@ def plan(sizes: dict[int, Result]) -> Result:
 
 
 def write_mentions() -> dict[str, int]:
-    """Write the lists of mentions that the systems are asked.
-
-    RETURNS (dict): How many there are in each.
-    """
+    """Write the lists of mentions that the systems look up, and return their lengths."""
     running = read_mentions()
     unique = list(dict.fromkeys(running))
     chance = random.Random(0)
@@ -360,12 +331,12 @@ def write_mentions() -> dict[str, int]:
         "few": chance.sample(unique, N_SLOW),
     }
     for name, mentions in lists.items():
-        (WORK / f"{name}.json").write_text(json.dumps(mentions), encoding="utf-8")
+        write_json(WORK / f"{name}.json", mentions)
     return {name: len(mentions) for name, mentions in lists.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=list(SYSTEMS))
     parser.add_argument("--rounds", type=int, default=3)

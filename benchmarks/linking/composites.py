@@ -10,8 +10,6 @@ holds it, also where the letters do not follow from the words.
 """
 
 import re
-import statistics
-import time
 from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import version
@@ -20,9 +18,9 @@ from typing import Any
 
 import spacy
 
-from benchmarks.harness import data_dir, write_result
-from spacy_bioclin.corpora.brat import read_brat
-from spacy_bioclin.corpora.pubtator import PARTS, read_pubtator
+from benchmarks.corpora import SPLITS, read_annotated
+from benchmarks.harness import make_parser, median_cpu_seconds, write_result
+from spacy_bioclin.corpora.pubtator import PARTS
 from spacy_bioclin.linking.names.composites import split_composite
 from spacy_bioclin.tokenization.defined_abbreviations import find_abbreviations
 from spacy_bioclin.types import AnnotatedText, NoteAnnotation, SpanAnnotation
@@ -31,8 +29,6 @@ ROUNDS = 5
 COORDINATED = re.compile(r"\b(?:and|or)\b|/|, ")
 COORDINATED_SPANISH = re.compile(r"\s(?:y|e|o|u|ni)\s|/")
 GOLD = Path(__file__).with_name("abbreviations_gold.tsv")
-NCBI = ("NCBItrainset_corpus.txt", "NCBIdevelopset_corpus.txt")
-BC5CDR = ("CDR_TrainingSet.PubTator.txt", "CDR_DevelopmentSet.PubTator.txt")
 N_CHARACTERS = 100_000
 ADVERSARIAL = {
     "opening brackets": "(",
@@ -46,18 +42,18 @@ ADVERSARIAL = {
 Definitions = set[tuple[str, str]]
 
 
+def read_train_dev(task: str) -> list[AnnotatedText]:
+    """Read the train and dev splits of a corpus."""
+    return read_annotated(task, *SPLITS[task]["train"], *SPLITS[task]["dev"])
+
+
 def spans(documents: list[AnnotatedText]) -> list[SpanAnnotation]:
     return [a for document in documents for a in document.annotations if hasattr(a, "surface")]
 
 
 def seconds(function: Callable[[], Any]) -> float:
-    """Median processor time: the machine may have other work."""
-    times = []
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        function()
-        times.append(time.process_time() - began)
-    return statistics.median(times)
+    """Find the median processor time."""
+    return median_cpu_seconds(function, ROUNDS)
 
 
 def share(n: int, of: int) -> dict[str, float]:
@@ -66,8 +62,7 @@ def share(n: int, of: int) -> dict[str, float]:
 
 def measure_ncbi() -> dict[str, Any]:
     """Parts against ids. Of the other mentions, those with several ids are composites as well."""
-    folder = data_dir() / "ncbi-disease" / "original"
-    mentions = spans([document for name in NCBI for document in read_pubtator(folder / name)])
+    mentions = spans(read_train_dev("ncbi-disease"))
     composites = [m for m in mentions if m.label == "CompositeMention"]
     several = [m for m in composites if len(m.concept_ids) > 1]
     singles = [m for m in mentions if m.label != "CompositeMention"]
@@ -88,8 +83,7 @@ def measure_ncbi() -> dict[str, Any]:
 
 def measure_bc5cdr() -> dict[str, Any]:
     """Exact parts, as the column IndividualMentions has them."""
-    folder = data_dir() / "bc5cdr" / "pubtator"
-    documents = [document for name in BC5CDR for document in read_pubtator(folder / name)]
+    documents = read_train_dev("bc5cdr")
     counts: Counter[str] = Counter()
     for document in documents:
         parts = {
@@ -224,9 +218,9 @@ def measure_adversarial() -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    bc5cdr = read_pubtator(data_dir() / "bc5cdr" / "pubtator" / BC5CDR[0])
-    folder = data_dir() / "cantemist" / "train" / "norm"
-    cantemist = [read_brat(path)[0] for path in sorted(folder.glob("*.txt"))]
+    make_parser(__doc__).parse_args()
+    bc5cdr = read_annotated("bc5cdr", *SPLITS["bc5cdr"]["train"])
+    cantemist = read_annotated("cantemist", "cantemist/train/norm")
     result: dict[str, Any] = {
         "what": "processor time of one core, median of rounds; rules were chosen on these texts",
         "composites": {

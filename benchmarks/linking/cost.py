@@ -11,10 +11,8 @@ of words (stems) from other abstracts: those of the train split. "again" is a se
 notes that repeat themselves.
 """
 
-import argparse
 import os
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,11 +21,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import spacy
 import torch
-from rich.progress import Progress
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from benchmarks.harness import write_result
+from benchmarks.harness import Seconds, make_parser, take_turns, time_call, write_result
 from benchmarks.linking.data import load_split
 from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 from spacy_bioclin.linking.names.normalize import stem
@@ -37,25 +34,10 @@ LINKER = "bioclin_linker"
 AIM = 0.15
 
 
-class Clock:
-    """Processor and wall seconds of each call of each system."""
-
-    def __init__(self) -> None:
-        self.cpu: dict[str, list[float]] = {}
-        self.wall: dict[str, list[float]] = {}
-
-    def time(self, system: str, run: Callable[[], Any]) -> Any:
-        wall, cpu = time.perf_counter(), time.process_time()
-        result = run()
-        self.cpu.setdefault(system, []).append(time.process_time() - cpu)
-        self.wall.setdefault(system, []).append(time.perf_counter() - wall)
-        return result
-
-
 def measure(nlp: Language, texts: list[str], warm_up: list[str], n_rounds: int) -> dict[str, Any]:
-    """RETURNS (dict): Seconds of each system in each round, and how many mentions were linked."""
+    """Time each system in each round, and count the linked mentions."""
     component = nlp.get_pipe(LINKER)
-    linker, clock = component.linker, Clock()
+    linker = component.linker
     component.overwrite = True  # also in what it has read before
     docs: list[Doc] = []
 
@@ -67,34 +49,40 @@ def measure(nlp: Language, texts: list[str], warm_up: list[str], n_rounds: int) 
         with nlp.select_pipes(disable=[] if link else [LINKER]):
             return list(nlp.pipe(texts))
 
-    def forget() -> None:
+    def annotate_without() -> Seconds:
+        return time_call(lambda: docs.__setitem__(slice(None), annotate(link=False)))
+
+    def forget_and_time(function: Callable[[], Any]) -> Seconds:
         linker.forget()
         stem.cache_clear()
         list(component.pipe(list(others)))
+        return time_call(function)
 
     others = [doc.copy() for doc in nlp.pipe(warm_up)]
     annotate(link=True)
-    with Progress(transient=True) as progress:
-        for _ in progress.track(range(n_rounds), description="rounds"):
-            docs[:] = clock.time("without", lambda: annotate(link=False))
-            forget()
-            clock.time("with", lambda: annotate(link=True))
-            forget()
-            clock.time("linker alone", link)
-            clock.time("linker alone, again", link)
+    systems = {
+        "without": annotate_without,
+        "with": lambda: forget_and_time(lambda: annotate(link=True)),
+        "linker alone": lambda: forget_and_time(link),
+        "linker alone, again": lambda: time_call(link),
+    }
+    seconds = take_turns(systems, n_rounds)
     mentions = [ent for doc in docs for ent in doc.ents]
     return {
         "mentions": len(mentions),
         "different": len({ent.text for ent in mentions}),
         "linked": sum(bool(ent.kb_id_) for ent in mentions),
-        "cpu_seconds": clock.cpu,
-        "wall_seconds": clock.wall,
+        "cpu_seconds": {name: [one.cpu for one in spent] for name, spent in seconds.items()},
+        "wall_seconds": {name: [one.wall for one in spent] for name, spent in seconds.items()},
     }
 
 
 def summarize(measured: dict[str, Any], n_words: int) -> dict[str, Any]:
-    """RETURNS (dict): Words/s, and what the linker adds: by the difference of two noisy medians,
-    and by its own time."""
+    """Compute words/s, and what the linker adds.
+
+    "cost_of_pipelines" is the difference of two noisy medians, "cost_of_linker" the linker's own
+    time.
+    """
     summary: dict[str, Any] = {}
     for kind in ("cpu", "wall"):
         median = {s: statistics.median(v) for s, v in measured[f"{kind}_seconds"].items()}
@@ -109,7 +97,7 @@ def summarize(measured: dict[str, Any], n_words: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("pipeline", type=Path)
     parser.add_argument("kb", type=Path)
     parser.add_argument("--docs", type=int, default=200)

@@ -14,9 +14,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from benchmarks.harness import data_dir
+from benchmarks.corpora import TASKS, read_annotated
+from benchmarks.harness import data_dir, make_parser
 from spacy_bioclin.corpora.docs import spans_of
-from spacy_bioclin.corpora.formats import FORMATS, find_files
 from spacy_bioclin.corpora.pubtator import PARTS
 from spacy_bioclin.evaluation.linking import LinkedMention, covered, gold_ids, split_seen
 from spacy_bioclin.linking.kb.concepts import Concept, SkipReport
@@ -31,18 +31,19 @@ Alternatives = Mapping[str, str]
 class Corpus(NamedTuple):
     """A corpus and the terminology of its ids.
 
-    format (str): One of `corpora.formats.FORMATS`.
-    splits (Mapping[str, tuple[str, ...]]): Split -> files or folders within the shared data.
-    labels (tuple[str, ...]): Of the mentions that count; () for all.
+    task (str): Corpus in the catalog.
+    labels (tuple[str, ...]): Labels of the mentions that count; () for all.
     terminology (str): One of `TERMINOLOGIES`.
-    lang (str): Language of the texts.
     """
 
-    format: str
-    splits: Mapping[str, tuple[str, ...]]
+    task: str
     labels: tuple[str, ...]
     terminology: str
-    lang: str
+
+    @property
+    def lang(self) -> str:
+        """Language of the texts."""
+        return TASKS[self.task].lang
 
 
 class GoldMention(NamedTuple):
@@ -75,34 +76,11 @@ class Split(NamedTuple):
     mentions: list[GoldMention]
 
 
-_BC5CDR = {
-    split: (f"bc5cdr/pubtator/CDR_{name}Set.PubTator.txt",)
-    for split, name in (("train", "Training"), ("dev", "Development"), ("test", "Test"))
-}
 CORPORA = {
-    "ncbi-disease": Corpus(
-        "pubtator",
-        {
-            split: (f"ncbi-disease/original/NCBI{name}set_corpus.txt",)
-            for split, name in (("train", "train"), ("dev", "develop"), ("test", "test"))
-        },
-        (),
-        "medic",
-        "en",
-    ),
-    "bc5cdr-disease": Corpus("pubtator", _BC5CDR, ("Disease",), "diseases", "en"),
-    "bc5cdr-chemical": Corpus("pubtator", _BC5CDR, ("Chemical",), "mesh", "en"),
-    "cantemist": Corpus(
-        "brat",
-        {
-            "train": ("cantemist/train/norm",),
-            "dev": ("cantemist/dev1/norm", "cantemist/dev2/norm"),
-            "test": ("cantemist/test/norm",),
-        },
-        (),
-        "icd-o",
-        "es",
-    ),
+    "ncbi-disease": Corpus("ncbi-disease", (), "medic"),
+    "bc5cdr-disease": Corpus("bc5cdr", ("Disease",), "diseases"),
+    "bc5cdr-chemical": Corpus("bc5cdr", ("Chemical",), "mesh"),
+    "cantemist": Corpus("cantemist", (), "icd-o"),
 }
 
 # -- mentions --------------------------------------------------------------------------------------
@@ -116,14 +94,13 @@ def load_split(corpus: str, split: str, alternatives: Alternatives | None = None
     alternatives (Alternatives | None): Of the corpus's terminology, see `alternative_ids`.
     RETURNS (Split): Texts and mentions.
     """
-    format, splits, labels, *_ = CORPORA[corpus]
+    task, labels, _ = CORPORA[corpus]
     texts: dict[str, str] = {}
     mentions: list[GoldMention] = []
-    for path in find_files(format, [data_dir() / name for name in splits[split]]):
-        for document in FORMATS[format].read(path):
-            if document.id not in texts:
-                texts[document.id] = document.text
-                mentions += dict.fromkeys(_mentions(document, labels, alternatives))
+    for document in read_annotated(task, *TASKS[task].splits[split]):
+        if document.id not in texts:
+            texts[document.id] = document.text
+            mentions += dict.fromkeys(_mentions(document, labels, alternatives))
     return Split(texts, mentions)
 
 
@@ -210,8 +187,10 @@ TERMINOLOGIES: dict[str, Callable[[], Iterator[Concept]]] = {
 
 
 def alternative_ids(concepts: Iterable[Concept]) -> dict[str, str]:
-    """RETURNS (dict[str, str]): Alternative id -> id of its concept, the first if several claim it,
-    without those that are ids of concepts themselves."""
+    """Map alternative ids to the id of their concept, the first if several claim it.
+
+    Alternative ids that are ids of concepts themselves are left out.
+    """
     ids: set[str] = set()
     alternatives: dict[str, str] = {}
     for concept in concepts:
@@ -222,7 +201,7 @@ def alternative_ids(concepts: Iterable[Concept]) -> dict[str, str]:
 
 
 def named_ids(concepts: Iterable[Concept]) -> set[str]:
-    """RETURNS (set[str]): Ids of the concepts that have a name: those that can be found."""
+    """Collect the ids of concepts that have a name: those that can be found."""
     return {concept.id for concept in concepts if concept.name or concept.aliases}
 
 
@@ -244,6 +223,7 @@ def training_names(mentions: Iterable[GoldMention]) -> Iterator[tuple[str, str]]
 
 
 def main() -> None:
+    make_parser(__doc__).parse_args()
     for name, corpus in CORPORA.items():
         concepts = list(TERMINOLOGIES[corpus.terminology]())
         ids, alternatives = named_ids(concepts), alternative_ids(concepts)

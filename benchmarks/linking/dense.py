@@ -2,16 +2,14 @@
 
 python -m benchmarks.linking.dense [--encoder FOLDER]
 
-Encodes all names once (kept in .work/benchmarks/dense, a killed run goes on), then measures on one
-thread, by processor time: names/s of the encoder, mentions/s of the exact search and of the graph,
-how much of the exact top 10 the graph finds, and what one vector for each key of names would cost
-in accuracy. Mentions are those of NCBI-disease's dev split. Corpora: $BIOCLIN_DATA or
+Encodes all names once (in .work/benchmarks/dense, where an interrupted run resumes), then measures
+on one thread, by processor time: names/s of the encoder, mentions/s of the exact search and of the
+graph, how much of the exact top 10 the graph finds, and what one vector for each key of names would
+cost in accuracy. Mentions are those of NCBI-disease's dev split. Corpora: $BIOCLIN_DATA or
 ../shared/data.
 """
 
-import argparse
 import os
-import statistics
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -22,7 +20,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from benchmarks.harness import ROOT, write_result
+from benchmarks import harness
+from benchmarks.corpora import SHIPPED
+from benchmarks.harness import make_parser, median_cpu_seconds, write_result
 from benchmarks.linking.data import TERMINOLOGIES, GoldMention, load_split
 from spacy_bioclin.encoders.names import NameEncoder
 from spacy_bioclin.linking.dense.embed import embed_names
@@ -31,7 +31,7 @@ from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import SkipReport
 from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 
-WORK = ROOT / ".work" / "benchmarks" / "dense"
+WORK = harness.WORK / "dense"
 N_ENCODED, ROUNDS, TOP = 1024, 3, 10
 RANKS = (1, 25)
 # Names that are read to find so many concepts.
@@ -39,20 +39,14 @@ N_READ = 200
 
 
 def per_second(n: int, run: Callable[[], Any]) -> float:
-    """RETURNS (float): Median over the rounds, after one that does not count, of n for each second
-    of the processor: others may be busy on it."""
+    """Compute n per median processor second of the rounds, after one that does not count."""
     run()
-    seconds = []
-    for _ in range(ROUNDS):
-        started = time.process_time()
-        run()
-        seconds.append(time.process_time() - started)
-    return round(n / statistics.median(seconds), 1)
+    return round(n / median_cpu_seconds(run, ROUNDS), 1)
 
 
 def one_for_each_key(kb: KnowledgeBase) -> list[int]:
-    """RETURNS (list[int]): For each key a name, if there is one in the order of speech ("Breast
-    Cancer", not "Cancer, Breast")."""
+    """Choose a name for each key, if possible in natural order ("Breast Cancer", not "Cancer,
+    Breast")."""
     groups = [kb.names_of_key(key) for key in range(len(kb.arrays["key_names_start"]) - 1)]
     return [int(next((i for i in g if ", " not in kb.names[i]), g[0])) for g in groups]
 
@@ -62,9 +56,9 @@ def found_at(
     ranked: dict[str, list[list[int]]],
     mentions: list[GoldMention],
 ) -> dict[str, float]:
-    """
-    ranked (dict): Text of a mention -> for each vector, best first, the names it stands for.
-    RETURNS (dict[str, float]): Share of mentions with a right concept among the first 1, 25.
+    """Compute the share of mentions with a right concept among the first 1 and 25.
+
+    ranked (dict): Text of a mention -> for each vector, best first, its names.
     """
     hits = dict.fromkeys(RANKS, 0)
     for mention in mentions:
@@ -78,7 +72,7 @@ def found_at(
 def compare_vectors(
     index: DenseIndex, queries: np.ndarray, texts: list[str], mentions: list[GoldMention]
 ) -> dict[str, Any]:
-    """RETURNS (dict): Accuracy of the nearest with a vector for each name, and for each key."""
+    """Compare accuracy of the nearest with a vector for each name, and for each key."""
     kb = index.kb
     found, _ = index.search(queries, N_READ)
     by_name = {text: [[name] for name in row] for text, row in zip(texts, found, strict=True)}
@@ -96,8 +90,8 @@ def compare_vectors(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--encoder", default=str(ROOT / "assets" / "encoders" / "bioclin-compact"))
+    parser = make_parser(__doc__)
+    parser.add_argument("--encoder", default=str(SHIPPED))
     folder = Path(parser.parse_args().encoder)
     if not (WORK / "kb").is_dir():
         build_kb(TERMINOLOGIES["medic"](), WORK / "kb", report=SkipReport())

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import Result, read_json, serve, write_json
 from benchmarks.linking.names import names_path, read_names
 
 Run = Callable[[list[str]], Any]
@@ -32,7 +33,7 @@ TIE = 1e-4
 
 
 def memory_mb() -> dict[str, float]:
-    """RETURNS (dict): Resident, private and anonymous megabytes of this process."""
+    """Measure resident, private and anonymous megabytes of this process."""
     lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
     kb = {name: int(value.split()[0]) for name, value in (line.split(":") for line in lines)}
     sums = {
@@ -48,16 +49,17 @@ def disk_mb(files: Iterable[Path]) -> float:
 
 
 class Clock:
-    """Wall and processor seconds of the parts of what is done."""
+    """Wall and processor seconds of the parts of some work."""
 
     def __init__(self) -> None:
         self.parts: dict[str, dict[str, float]] = {}
         self.start = (time.perf_counter(), time.process_time())
 
     def part(self, name: str) -> None:
+        """End a part; the next one begins."""
         now = (time.perf_counter(), time.process_time())
         spent = [round(b - a, 4) for a, b in zip(self.start, now, strict=True)]
-        self.parts[name] = dict(zip(("wall_s", "cpu_s"), spent, strict=True))
+        self.parts[name] = {"wall_s": spent[0], "cpu_s": spent[1]}
         self.start = now
         print(name, *spent, file=sys.stderr, flush=True)
 
@@ -247,9 +249,11 @@ def build(system: str, size: int, folder: Path) -> dict[str, Any]:
     return {**found, "peak_mb": round(peak, 1)}
 
 
-def serve(system: str, level: str, size: int, folder: Path) -> None:
-    """Load until the first answer, say what that took, then time what stdin asks for: a JSON
-    list of mentions, a line."""
+def load(system: str, level: str, size: int, folder: Path) -> tuple[Result, Callable]:
+    """Load a system until its first answer.
+
+    RETURNS (tuple): What that took, and a function that times a JSON list of mentions.
+    """
     start = time.perf_counter()
     ready = SYSTEMS[system](folder, size)
     imported = {"import_s": round(time.perf_counter() - start, 3), "imported_mb": memory_mb()}
@@ -257,29 +261,33 @@ def serve(system: str, level: str, size: int, folder: Path) -> None:
     run = getattr(ready, level)()
     run(["diabetes mellitus"])
     clock.part("load")
-    load = {f"load_{unit}": value for unit, value in clock.parts["load"].items()}
-    print(json.dumps({**imported, **load, "loaded_mb": memory_mb()}), flush=True)
-    for line in sys.stdin:
+    loaded = {f"load_{unit}": value for unit, value in clock.parts["load"].items()}
+
+    def measure(line: str) -> Result:
         mentions = json.loads(line)
         gc.collect()
         clock = Clock()
         run(mentions)
         clock.part("round")
-        print(json.dumps({**clock.parts["round"], "memory_mb": memory_mb()}), flush=True)
+        return {**clock.parts["round"], "memory_mb": memory_mb()}
+
+    return {**imported, **loaded, "loaded_mb": memory_mb()}, measure
 
 
 def exact_scores(queries: Any, vectors: Any) -> Any:
-    """RETURNS (csr_matrix): The exact best cosines of each query, (n_queries, n_names)."""
+    """Compute the exact best cosines of each query, (n_queries, n_names)."""
     from sparse_dot_topn import sp_matmul_topn
 
     return sp_matmul_topn(queries, vectors.T.tocsr(), top_n=TOP, sort=True, n_threads=1)
 
 
 def recall(system: str, size: int, folder: Path) -> dict[str, float]:
-    """RETURNS (dict): Of the exact top 10 by the system's own vectors, the share that its index
-    answers. A name of the same score as the tenth is as good as it; queries without a single
-    n-gram in common with any name are left out."""
-    mentions = json.loads((folder / "sample.json").read_text(encoding="utf-8"))
+    """Measure the share of the exact top 10, by the system's own vectors, that its index answers.
+
+    A name of the same score as the tenth is as good as it; queries without a single n-gram in
+    common with any name are left out.
+    """
+    mentions = read_json(folder / "sample.json")
     ready = SYSTEMS[system](folder, size)
     answers = ready.index()(mentions)
     queries, vectors = ready.vectors(mentions)
@@ -307,14 +315,12 @@ def main() -> None:
     os.sched_setaffinity(0, {int(os.environ.get("LINKING_CORE", "0"))})
     if what == "build":
         (folder / f"build-{system}-{size}.pid").write_text(str(os.getpid()), encoding="ascii")
-        done = folder / f"build-{system}-{size}.partial"
-        done.write_text(json.dumps(build(system, size, folder)), encoding="utf-8")
-        done.rename(done.with_suffix(".json"))
+        write_json(folder / f"build-{system}-{size}.json", build(system, size, folder))
     elif what == "recall":
         print(json.dumps(recall(system, size, folder)))
     else:
         name, _, level = system.partition(" ")
-        serve(name, level, size, folder)
+        serve(lambda: load(name, level, size, folder))
 
 
 if __name__ == "__main__":

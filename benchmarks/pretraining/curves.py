@@ -1,4 +1,4 @@
-"""Pretraining: curves of the encoder that ships, and a training that is killed and goes on.
+"""Pretraining: curves of the included encoder, and a training that is killed and resumed.
 
     bash scripts/build_encoder.sh && python -m benchmarks.pretraining.curves
 
@@ -9,7 +9,6 @@ without a stop, once killed with SIGKILL in the middle, and once more to the end
 losses of the two must be equal.
 """
 
-import argparse
 import json
 import shutil
 import signal
@@ -19,16 +18,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS, ROOT, write_result
+from benchmarks import harness
+from benchmarks.harness import RESULTS, ROOT, make_parser, read_json, write_result
 from spacy_bioclin.pretraining.compact import build_compact_encoder
 from spacy_bioclin.pretraining.record import draw_perplexity
 
-WORK = ROOT / ".work" / "benchmarks" / "pretraining"
+WORK = harness.WORK / "pretraining"
 STEPS, EVERY = 60, 10
 
 
 def make_small_corpus(cleaned: Path, folder: Path) -> Path:
-    """The held-out text of a cleaned corpus, a tenth of its lines held out again."""
+    """Write the held-out text of a cleaned corpus, a tenth of it held out again."""
     folder.mkdir(parents=True)
     for path in cleaned.glob("*.held-out.txt"):
         documents = path.read_text("utf-8").split("\n\n")
@@ -47,7 +47,7 @@ def command(corpus: Path, start: Path, out: Path) -> list[str]:
 
 
 def kill_and_resume(cleaned: Path) -> dict[str, Any]:
-    """RETURNS (dict): Where the training was killed, and the largest difference of the losses."""
+    """Compare the losses of a killed and resumed training with those of an uninterrupted one."""
     shutil.rmtree(WORK, ignore_errors=True)
     corpus = make_small_corpus(cleaned, WORK / "corpus")
     texts = (corpus / "es.train.txt").read_text("utf-8").splitlines()
@@ -63,9 +63,7 @@ def kill_and_resume(cleaned: Path) -> dict[str, Any]:
     child.send_signal(signal.SIGKILL)
     child.wait()
     subprocess.run([*command(corpus, WORK / "start", parts), "--resume"], check=True, **run)
-    first, second = (
-        json.loads((folder / "pretraining.json").read_text()) for folder in (whole, parts)
-    )
+    first, second = (read_json(folder / "pretraining.json") for folder in (whole, parts))
     pairs = zip(first["loss"], second["loss"], strict=True)
     return {
         "steps": STEPS,
@@ -77,13 +75,13 @@ def kill_and_resume(cleaned: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("built", type=Path, nargs="?", default=ROOT / "encoders" / "rebuild")
     parser.add_argument("--others", type=Path, nargs="*", default=[], help="other trainings")
     arguments = parser.parse_args()
     folders = [arguments.built / "pretraining", *arguments.others]
     trainings = {
-        "shipped" if i == 0 else folder.name: json.loads((folder / "pretraining.json").read_text())
+        "shipped" if i == 0 else folder.name: read_json(folder / "pretraining.json")
         for i, folder in enumerate(folders)
     }
     (RESULTS / "pretraining.svg").write_text(draw_perplexity(trainings), encoding="utf-8")

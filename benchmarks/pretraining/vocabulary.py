@@ -2,14 +2,12 @@
 
     RAYON_NUM_THREADS=1 python -m benchmarks.pretraining.vocabulary
 
-Words are what stands between blanks. Every vocabulary is learnt with equal shares of Spanish and
+Words are separated by blanks. Every vocabulary is learnt with equal shares of Spanish and
 English words. Held-out text was not learnt from; much of the corpora's dev splits (never a test
 split) was, so they flatter ours. A vocabulary that is learnt is kept, with its seconds, in
 .work/benchmarks/vocabulary and not learnt again.
 """
 
-import argparse
-import json
 import os
 import time
 from pathlib import Path
@@ -17,44 +15,41 @@ from typing import Any
 
 from transformers import AutoTokenizer
 
-from benchmarks.accuracy.ner import LANG, SPLITS, WORK, encoder_folder
-from benchmarks.accuracy.tokenizer import read
-from benchmarks.harness import data_dir, write_result
+from benchmarks.corpora import LANG, SPLITS, encoder_folder, read_annotated
+from benchmarks.harness import ROOT, WORK, keep, make_parser, read_json, write_result
 from spacy_bioclin.pretraining.text.corpus import find_files, read_in_shares, read_sentences
 from spacy_bioclin.pretraining.vocabulary import KINDS, learn_vocabulary, pieces_per_word
 
-CORPUS = WORK.parents[1] / "encoders" / "rebuild" / "clean"
+CORPUS = ROOT / "encoders" / "rebuild" / "clean"
 SIZES = (16384, 8192, 32768, 24576)
 
 
 def read_texts(corpus: Path) -> dict[str, list[str]]:
-    """RETURNS (dict[str, list[str]]): Held-out sentences and documents of dev splits, by name."""
+    """Read held-out sentences and documents of dev splits, by name."""
     held_out = find_files(corpus, "held-out").items()
     texts = {f"{lang}, held out": list(read_sentences(path)) for lang, path in held_out}
     for task, lang in LANG.items():
-        documents = read(data_dir() / SPLITS[task]["dev"])
+        documents = read_annotated(task, *SPLITS[task]["dev"])
         texts[f"{lang}, {task} dev"] = [document.text for document in documents]
     return texts
 
 
 def learn(training: list[str], kind: str, size: int) -> dict[str, Any]:
-    """RETURNS (dict): Name, kind, number of pieces and seconds to learn; from disk if it was learnt
-    before."""
+    """Learn a vocabulary, or read what was measured when it was learnt before."""
     folder = WORK / "vocabulary" / f"{kind}-{size}"
-    done = folder / "learnt.json"
-    if not done.exists():
+
+    def measure() -> dict[str, Any]:
         started = time.perf_counter()
         tokenizer = learn_vocabulary(training, size=size, kind=kind)
         seconds = round(time.perf_counter() - started, 1)
         tokenizer.save_pretrained(folder)
-        row = {"name": folder.name, "kind": kind, "size": len(tokenizer), "seconds": seconds}
-        done.write_text(json.dumps(row), encoding="utf-8")
-    return json.loads(done.read_text(encoding="utf-8"))
+        return {"name": folder.name, "kind": kind, "size": len(tokenizer), "seconds": seconds}
+
+    return keep(folder / "learnt.json", measure)
 
 
 def measure(row: dict[str, Any], texts: dict[str, list[str]]) -> dict[str, Any]:
-    """RETURNS (dict): The row, its folder replaced by pieces per word and share of unknown pieces
-    for each text."""
+    """Replace the row's folder by pieces per word and share of unknown pieces for each text."""
     tokenizer = AutoTokenizer.from_pretrained(row.pop("folder"))
     counts = {name: pieces_per_word(tokenizer, text) for name, text in texts.items()}
     per_word = {name: round(count.per_word, 4) for name, count in counts.items()}
@@ -78,7 +73,7 @@ def show(rows: list[dict[str, Any]], names: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--corpus", type=Path, default=CORPUS)
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
@@ -92,7 +87,7 @@ def main() -> None:
     # Those of earlier calls too.
     known = (WORK / "vocabulary").glob("*/learnt.json")
     vocabularies: list[dict[str, Any]] = [
-        {**json.loads(path.read_text(encoding="utf-8")), "folder": path.parent} for path in known
+        {**read_json(path), "folder": path.parent} for path in known
     ]
     vocabularies.sort(key=lambda row: (KINDS.index(row["kind"]), row["size"]))
     vocabularies.append({"name": "MiniLM", "folder": encoder_folder("minilm", "", Path())})

@@ -11,20 +11,23 @@ count. The process imports all libraries before it looks at the clock and at its
 what is reported is the pipeline's own: of the load, and of a first note after it.
 """
 
-import argparse
 import json
 import statistics
-import subprocess
-import sys
 import time
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rich.progress import Progress
-
-from benchmarks.harness import status_mb, write_result
+from benchmarks.harness import (
+    WORK,
+    ask_module,
+    make_parser,
+    report,
+    status_mb,
+    take_turns,
+    time_call,
+)
 
 SYSTEMS = ("bioclin", "spacy")
 LIBRARIES = ("spacy", "torch", "transformers", "spacy_transformers", "spacy_bioclin")
@@ -33,7 +36,7 @@ AIMS = {"load_seconds": 0.4, "load_peak_mb": 0.6}
 
 
 def reset_peak() -> bool:
-    """RETURNS (bool): Whether the kernel let VmHWM start again from what is resident now."""
+    """Let the kernel count VmHWM from what is resident now; return whether it did."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -42,7 +45,7 @@ def reset_peak() -> bool:
 
 
 def load_once(folder: str) -> dict[str, Any]:
-    """RETURNS (dict): Of the load and the first note: seconds, and MB above what imports took."""
+    """Measure the load and the first note: seconds, and MB above what imports took."""
     for library in LIBRARIES:
         import_module(library)
     import spacy
@@ -53,10 +56,8 @@ def load_once(folder: str) -> dict[str, Any]:
     load_seconds = time.perf_counter() - started
     load_peak, loaded = status_mb("VmHWM"), status_mb("VmRSS")
     reset_peak()
-    started = time.perf_counter()
-    nlp("tos")
     return {
-        "first_note_seconds": time.perf_counter() - started,
+        "first_note_seconds": time_call(lambda: nlp("tos")).wall,
         "load_seconds": load_seconds,
         "load_peak_mb": load_peak - imported,
         "loaded_mb": loaded - imported,
@@ -67,22 +68,8 @@ def load_once(folder: str) -> dict[str, Any]:
     }
 
 
-def load_in_new_process(folder: Path) -> dict[str, Any]:
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-m",
-        "benchmarks.speed.load",
-        "--child",
-        str(folder),
-    ]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def summarize(rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    """RETURNS (dict): Per figure the median, and the values of all rounds."""
+    """Compute the median of each figure, beside the values of all rounds."""
     peak_was_reset = all(answer.pop("peak_was_reset") for answer in rounds)
     values = {key: [round(answer[key], 3) for answer in rounds] for key in rounds[0]}
     medians = {key: round(statistics.median(found), 3) for key, found in values.items()}
@@ -90,15 +77,11 @@ def summarize(rounds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def compare(folder: Path, n_rounds: int) -> dict[str, Any]:
-    rounds: dict[str, list[dict[str, Any]]] = {system: [] for system in SYSTEMS}
-    with Progress() as progress:
-        bar = progress.add_task("load", total=(n_rounds + 1) * len(SYSTEMS))
-        for turn in range(n_rounds + 1):
-            for system in SYSTEMS:
-                answer = load_in_new_process(folder / system)
-                if turn:
-                    rounds[system].append(answer)
-                progress.advance(bar)
+    loads = {
+        name: lambda name=name: ask_module("benchmarks.speed.load", "--child", folder / name)
+        for name in SYSTEMS
+    }
+    rounds = take_turns(loads, n_rounds, warm_ups=1, title="load")
     systems = {system: summarize(answers) for system, answers in rounds.items()}
     ours, vanilla = (systems[system]["median"] for system in SYSTEMS)
     ratios = {key: round(ours[key] / vanilla[key], 3) for key in ours if key != "imported_mb"}
@@ -106,23 +89,22 @@ def compare(folder: Path, n_rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--child", metavar="FOLDER", help="load this pipeline once, print figures")
+    parser.add_argument("--child", metavar="FOLDER", help="pipeline to load once")
     arguments = parser.parse_args()
     if arguments.child:
         print(json.dumps(load_once(arguments.child)))
         return
     import torch
 
-    from benchmarks.speed.throughput import WORK, make_systems, texts_of
+    from benchmarks.speed.pipelines import make_systems, texts_of
 
     folder = WORK / "speed" / "base"
     make_systems("base", folder, texts_of("meddocan", 4))
     about = {"threads": torch.get_num_threads(), "edsnlp_installed": bool(find_spec("edsnlp"))}
     result = {**about, **compare(folder, arguments.rounds)}
-    print(json.dumps(result, indent=2))
-    print(write_result("load", result))
+    report("load", result)
 
 
 if __name__ == "__main__":

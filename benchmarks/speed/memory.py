@@ -11,7 +11,6 @@ that it has ever seen. What counts is the median of the last 1,000 notes over th
 1,000. The curve is drawn in benchmarks/results/memory.svg.
 """
 
-import argparse
 import itertools
 import json
 import statistics
@@ -24,9 +23,9 @@ import torch
 from rich.progress import track
 from spacy.language import Language
 
-from benchmarks.accuracy.ner import SPLITS, WORK
-from benchmarks.harness import RESULTS, data_dir, status_mb, write_result
-from benchmarks.speed.throughput import make_systems
+from benchmarks.corpora import SPLITS, read_notes
+from benchmarks.harness import RESULTS, WORK, make_parser, status_mb, write_result
+from benchmarks.speed.pipelines import make_systems
 from spacy_bioclin.pages import draw_curves
 
 WARM_UP = SPAN = 1_000  # notes
@@ -35,16 +34,15 @@ AIM_PERCENT = 5
 
 
 def notes(n_notes: int, n_words: int) -> Iterator[str]:
-    """YIELDS (str): Beginnings of notes. (Docs would leave memory free that hides growth.)"""
-    folders = [data_dir() / folder for folder in SPLITS["meddocan"].values()]
-    paths = [path for folder in folders for path in sorted(folder.glob("*.txt"))]
-    starts = [" ".join(path.read_text("utf-8").split(" ")[:n_words]) for path in paths]
+    """Yield beginnings of notes. (Docs would leave memory free that hides growth.)"""
+    texts = [text for paths in SPLITS["meddocan"].values() for text in read_notes(paths[0])]
+    starts = [" ".join(text.split(" ")[:n_words]) for text in texts]
     for i, start in zip(range(n_notes), itertools.cycle(starts), strict=False):
         yield f"{i} {start}"
 
 
 def measure(nlp: Language, texts: list[str]) -> tuple[list[dict[str, Any]], float]:
-    """RETURNS (tuple): The curve, one point for every 250 notes, and the seconds it took."""
+    """Annotate, and return a point for every 250 notes and the seconds it took."""
     curve = []
     started = time.perf_counter()
     docs = track(nlp.pipe(texts), description="annotate", total=len(texts))
@@ -56,7 +54,7 @@ def measure(nlp: Language, texts: list[str]) -> tuple[list[dict[str, Any]], floa
 
 
 def summarize(curve: list[dict[str, Any]]) -> dict[str, Any]:
-    """RETURNS (dict): Memory and vocabulary at both ends, and by how much memory changed."""
+    """Compare memory and vocabulary at both ends."""
     last = curve[-1]["notes"] - SPAN
     begin = [p["rss_mb"] for p in curve if WARM_UP < p["notes"] <= WARM_UP + SPAN]
     end = [p["rss_mb"] for p in curve if p["notes"] > last]
@@ -72,7 +70,7 @@ def summarize(curve: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--words", type=int, default=120, help="longest beginning of a note")
     arguments = parser.parse_args()

@@ -6,8 +6,6 @@ On one thread, so that the stages add up. Each figure is the best of some runs o
 benchmarks/README.md keeps the figures before and after each change.
 """
 
-import argparse
-import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +13,9 @@ from typing import Any
 import spacy
 import torch
 
-from benchmarks.accuracy.ner import WORK
-from benchmarks.harness import write_result
+from benchmarks.harness import WORK, make_parser, report, time_call
+from benchmarks.speed.pipelines import make_systems, texts_of
 from benchmarks.speed.systems import WINDOW
-from benchmarks.speed.throughput import make_systems, texts_of
 from spacy_bioclin.encoders.pieces import split_into_pieces
 from spacy_bioclin.ner.inference import find_entities
 
@@ -26,17 +23,12 @@ RUNS = 5
 
 
 def best(function: Callable[[], Any]) -> float:
-    """RETURNS (float): Seconds."""
-    seconds = []
-    for _ in range(RUNS):
-        started = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
+    """Find the least wall seconds of some runs."""
+    return min(time_call(function).wall for _ in range(RUNS))
 
 
 def packed_batches(nlp: spacy.Language, texts: list[str]) -> list[torch.Tensor]:
-    """RETURNS (list[Tensor]): All pieces in full windows, 16 at a time: what must be done."""
+    """Pack all pieces into full windows, 16 at a time: what any system must compute."""
     model = nlp.get_pipe("transformer").model
     pieces = split_into_pieces(model.tokenizer, texts)
     ids = torch.cat([torch.from_numpy(p.ids) for p in pieces])
@@ -48,7 +40,7 @@ def packed_batches(nlp: spacy.Language, texts: list[str]) -> list[torch.Tensor]:
 
 
 def measure(encoder: str, n_docs: int) -> dict[str, float]:
-    """RETURNS (dict): Microseconds a word."""
+    """Measure the microseconds per word of each stage."""
     folder, texts = WORK / "speed" / encoder, texts_of("meddocan", n_docs)
     make_systems(encoder, folder, texts)
     settings = {"components": {"transformer": {"model": {"precision": "fp32"}}}}
@@ -94,14 +86,13 @@ def measure(encoder: str, n_docs: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--encoder", choices=["compact", "random", "base"], default="random")
     parser.add_argument("--docs", type=int, default=64)
     arguments = parser.parse_args()
     stages = measure(arguments.encoder, arguments.docs)
-    result = {"threads": torch.get_num_threads(), "encoder": arguments.encoder}
-    print(json.dumps(stages, indent=2))
-    print(write_result("stages", {**result, "microseconds_per_word": stages}))
+    settings = {"threads": torch.get_num_threads(), "encoder": arguments.encoder}
+    report("stages", {**settings, "microseconds_per_word": stages})
 
 
 if __name__ == "__main__":

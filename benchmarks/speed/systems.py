@@ -10,7 +10,6 @@ optimisation. Where a peer has a free batch size, the best of those tried in the
 import contextlib
 import itertools
 import json
-import os
 import statistics
 import sys
 import threading
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.harness import status_mb
+from benchmarks.harness import read_json, serve, status_mb, time_call
 
 WINDOW = 256
 # Overlap of windows where a peer needs one to lose no text.
@@ -36,7 +35,7 @@ def n_entities(docs: Any) -> int:
 
 
 def encoder_alone(folder: Path, *, precision: str, compiled: bool = False) -> Run:
-    """The limit: the pieces of all texts, end to end, in full windows, without padding."""
+    """Run the encoder on the pieces of all texts in full windows without padding: the limit."""
     from transformers import AutoModel, AutoTokenizer
 
     from spacy_bioclin.encoders.layers import use_fast_layers
@@ -87,7 +86,7 @@ def bioclin(folder: Path, *, precision: str) -> Run:
 
 
 def vanilla(folder: Path) -> Run:
-    """spacy-transformers and spaCy's ner as they come; trf_data is freed by doc_cleaner."""
+    """Load spacy-transformers and spaCy's ner with doc_cleaner, which frees trf_data."""
     import spacy
 
     if torch.cuda.is_available():
@@ -126,9 +125,7 @@ def best_batch_size(annotate: Callable[[list[str], int], int]) -> Run:
         if not chosen:
             part, seconds = texts[:: max(1, len(texts) // 32)], {}
             for size in BATCH_SIZES:
-                started = time.perf_counter()
-                annotate(part, size)
-                seconds[size] = time.perf_counter() - started
+                seconds[size] = time_call(lambda size=size: annotate(part, size)).wall
             chosen.append(min(seconds, key=seconds.__getitem__))
         return annotate(texts, chosen[0])
 
@@ -151,7 +148,7 @@ def edsnlp(folder: Path, *, autocast: bool) -> Run:
 
 
 def onnx(folder: Path, *, name: str) -> Run:
-    """onnxruntime on the exported and optimised tagger, in sorted batches of windows."""
+    """Run onnxruntime on the exported and optimised tagger, in sorted batches of windows."""
     import onnxruntime
     from transformers import AutoTokenizer
 
@@ -212,8 +209,7 @@ SYSTEMS: dict[str, Callable[[Path], Run]] = {
 
 @contextlib.contextmanager
 def gpu_utilisation() -> Iterator[list[int]]:
-    """Share of time in which the GPU had something to do, in percent, sampled 20 times a second;
-    nothing without a GPU."""
+    """Sample 20 times per second the percentage of time in which a GPU was busy."""
     samples: list[int] = []
     over = threading.Event()
 
@@ -230,18 +226,17 @@ def gpu_utilisation() -> Iterator[list[int]]:
         thread.join()
 
 
-def serve(make_run: Callable[[], Callable[[], dict[str, Any]]]) -> None:
-    """Load, then time one round for each line on stdin; answers are JSON lines on stdout."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints must not mix with the answers
-    with contextlib.redirect_stdout(sys.stderr):
+def serve_rounds(make_run: Callable[[], Callable[[], dict[str, Any]]]) -> None:
+    """Load, then time one round for each line on standard input; see `harness.Worker`.
+
+    make_run (Callable): Loads the system, and returns the function of a round.
+    """
+
+    def load() -> tuple[dict[str, Any], Callable[[str], dict[str, Any]]]:
         started = time.perf_counter()
         run = make_run()
-        answer: dict[str, Any] = {"load_seconds": time.perf_counter() - started}
-        while True:
-            print(json.dumps(answer), file=answers, flush=True)
-            if not sys.stdin.readline().strip():
-                return
+
+        def measure(question: str) -> dict[str, Any]:
             started = time.perf_counter()
             with gpu_utilisation() as used:
                 answer = run()
@@ -250,10 +245,15 @@ def serve(make_run: Callable[[], Callable[[], dict[str, Any]]]) -> None:
             if used:
                 answer["gpu_utilisation_percent"] = round(statistics.mean(used), 1)
                 answer["peak_gpu_mb"] = torch.cuda.max_memory_allocated() // 2**20
+            return answer
+
+        return {"load_seconds": time.perf_counter() - started}, measure
+
+    serve(load)
 
 
 def annotate(system: str, folder: Path) -> Callable[[], dict[str, Any]]:
-    texts = json.loads((folder / "texts.json").read_text())
+    texts = read_json(folder / "texts.json")
     run = SYSTEMS[system](folder)
     return lambda: {"entities": run(texts)}
 
@@ -261,8 +261,8 @@ def annotate(system: str, folder: Path) -> Callable[[], dict[str, Any]]:
 if __name__ == "__main__":
     mode, system, path = sys.argv[1:]
     if mode == "annotate":
-        serve(lambda: annotate(system, Path(path)))
+        serve_rounds(lambda: annotate(system, Path(path)))
     else:
         from benchmarks.speed.training_systems import make_round
 
-        serve(lambda: make_round(system, Path(path)))
+        serve_rounds(lambda: make_round(system, Path(path)))

@@ -1,5 +1,8 @@
-"""The systems whose training throughput.py times. A round is one pass over the same parts of
-notes, evaluation left out; weights go on from the round before."""
+"""The systems whose training throughput.py times.
+
+A round is one pass over the same parts of notes, without evaluation, from the weights of the round
+before.
+"""
 
 import io
 import time
@@ -23,7 +26,7 @@ Round = Callable[[], dict[str, Any]]
 
 
 def spacy_loop(config: Path, folder: Path, **more: Any) -> Round:
-    """`spacy train` with one of our configs, without its evaluations."""
+    """Run `spacy train` with one of our configs, without its evaluations."""
     gpu = 0 if torch.cuda.is_available() else -1
     if gpu == 0:
         spacy.require_gpu()
@@ -59,7 +62,7 @@ def spacy_loop(config: Path, folder: Path, **more: Any) -> Round:
 
 
 def huggingface(folder: Path, *, bf16: bool) -> Round:
-    """`Trainer` on token classification: fused AdamW, batches of like length."""
+    """Run `Trainer` on token classification: fused AdamW, batches of similar length."""
     from transformers import (
         AutoModelForTokenClassification,
         AutoTokenizer,

@@ -9,24 +9,20 @@ processor time of the one thread, which other programs on the machine change les
 "wall" is the clock. A frozen encoder's first epoch computes vectors, later ones remember them.
 """
 
-import argparse
-import json
 import statistics
-import time
 from pathlib import Path
 from typing import Any
 
 import spacy
 import torch
-from rich.progress import Progress
 from spacy.language import Language
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.util import minibatch
 from thinc.api import Adam
 
-from benchmarks.accuracy.ner import SHIPPED, WORK, prepare
-from benchmarks.harness import ROOT, write_result
+from benchmarks.corpora import SHIPPED, prepare
+from benchmarks.harness import ROOT, WORK, make_parser, report, take_turns, time_call
 from benchmarks.speed.training_systems import write_parts
 from spacy_bioclin.corpora.readers import make_corpus
 from spacy_bioclin.encoders.precision import has_fast_bf16
@@ -73,29 +69,23 @@ class System:
         self.shim = self.nlp.get_pipe("transformer").model.shim
 
     def round(self) -> dict[str, float]:
-        """One pass over the parts. RETURNS (dict): Its seconds, per step."""
+        """Train on every part once, and return the seconds per step."""
         if self.name == FIRST:
             self.shim.set_training_state({})  # forgets the vectors
         batches = list(minibatch(self.examples, PARTS_PER_BATCH))
-        started = time.perf_counter(), time.process_time()
-        for batch in batches:
-            fresh = [Example(self.nlp.make_doc(eg.reference.text), eg.reference) for eg in batch]
-            self.nlp.update(fresh, sgd=self.optimizer, drop=0.1, annotates=["sentences"])
-        wall, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
-        return {"seconds": cpu / len(batches), "wall": wall / len(batches)}
+
+        def train() -> None:
+            for batch in batches:
+                fresh = [Example(self.nlp.make_doc(e.reference.text), e.reference) for e in batch]
+                self.nlp.update(fresh, sgd=self.optimizer, drop=0.1, annotates=["sentences"])
+
+        spent = time_call(train)
+        return {"seconds": spent.cpu / len(batches), "wall": spent.wall / len(batches)}
 
 
 def compare(folder: Path, precision: str, rounds: int) -> dict[str, Any]:
-    systems = [System(name, folder, precision) for name in STRATEGIES]
-    times: dict[str, list[dict[str, float]]] = {name: [] for name in STRATEGIES}
-    with Progress() as progress:
-        bar = progress.add_task(precision, total=(rounds + 1) * len(systems))
-        for turn in range(rounds + 1):
-            for system in systems:
-                measured = system.round()
-                if turn:  # the first is a warm-up
-                    times[system.name].append(measured)
-                progress.advance(bar)
+    rounds_of = {name: System(name, folder, precision).round for name in STRATEGIES}
+    times = take_turns(rounds_of, rounds, warm_ups=1, title=precision)
     found: dict[str, Any] = {}
     for name, values in times.items():
         medians = {k: statistics.median(v[k] for v in values) for k in ("seconds", "wall")}
@@ -112,7 +102,7 @@ def compare(folder: Path, precision: str, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--parts", type=int, default=32, help="parts of notes in a round")
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
@@ -128,8 +118,7 @@ def main() -> None:
     }
     formats = ["fp32", "bf16"] if has_fast_bf16(torch.device("cpu")) else ["fp32"]
     result["precision"] = {name: compare(folder, name, arguments.rounds) for name in formats}
-    print(json.dumps(result, indent=2))
-    print(write_result("strategy_speed", result))
+    report("strategy_speed", result)
 
 
 if __name__ == "__main__":

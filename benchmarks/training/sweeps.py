@@ -3,29 +3,26 @@
     python -m benchmarks.training.sweeps carrino --jobs 2
     python -m benchmarks.training.sweeps stability --jobs 2
 
-The same as `bioclin sweep configs/sweeps/NAME.yml`, in .work/benchmarks/sweeps, where it goes on
-after a kill; then benchmarks/results/sweep_NAME.json, .html and .svg are written.
+The same as `bioclin sweep configs/sweeps/NAME.yml`, in .work/benchmarks/sweeps, where it
+resumes if interrupted; then benchmarks/results/sweep_NAME.json, .html and .svg are written.
 """
 
-import argparse
-import json
 import os
 import re
 import subprocess
 import sys
 
-from benchmarks.accuracy.ner import ROOT, WORK
-from benchmarks.harness import RESULTS, data_dir, write_result
+from benchmarks.harness import RESULTS, ROOT, WORK, data_dir, make_parser, read_json, write_result
 
-# Of each sweep, the task whose picture stands beside the figures.
+# The task of each sweep whose picture is shown beside the figures.
 PICTURES = {"carrino": "pharmaconer", "stability": "pharmaconer"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("name", choices=sorted(PICTURES))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--report-only", action="store_true", help="Of the trials that there are")
+    parser.add_argument("--report-only", action="store_true", help="report on the finished trials")
     arguments = parser.parse_args()
     name, out = arguments.name, WORK / "sweeps" / arguments.name
     command = [sys.executable, "-m", "spacy_bioclin", "sweep", f"configs/sweeps/{name}.yml"]
@@ -36,7 +33,7 @@ def main() -> None:
         env={**os.environ, "BIOCLIN_DATA": str(data_dir().resolve())},
         check=True,
     )
-    print(write_result(f"sweep_{name}", json.loads((out / "summary.json").read_text("utf-8"))))
+    print(write_result(f"sweep_{name}", read_json(out / "summary.json")))
     page = (out / "report.html").read_text("utf-8")
     (RESULTS / f"sweep_{name}.html").write_text(page, encoding="utf-8")
     pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)

@@ -21,7 +21,6 @@ A finished trial is kept in .work/benchmarks/trainer_parity and not run again; t
 benchmarks/results/trainer_parity.json.
 """
 
-import argparse
 import json
 import random
 import statistics
@@ -37,8 +36,17 @@ from spacy.tokens import Doc, DocBin
 from spacy.training.initialize import init_nlp
 from thinc.api import Config
 
-from benchmarks.accuracy.ner import LANG, ROOT, SHIPPED, WORK, prepare, run
-from benchmarks.harness import describe_machine, write_result
+from benchmarks.corpora import LANG, SHIPPED, make_blank, prepare
+from benchmarks.harness import (
+    ROOT,
+    WORK,
+    describe_machine,
+    keep,
+    make_parser,
+    read_json,
+    run_python,
+    write_result,
+)
 from benchmarks.training.trainer_huggingface import NO_DROPOUT, TokenClassifier
 from spacy_bioclin.catalog.recipes import apply_recipe, apply_settings, find_recipe, set_learn_rate
 from spacy_bioclin.corpora.docbin import read_docs
@@ -119,8 +127,8 @@ def make_config(
 def train_ours(config: Config, trial: Path) -> float:
     """Train with `bioclin train`. RETURNS (float): Seconds, start of the process included."""
     config.to_disk(trial / "config.cfg")
-    command = ("-m", "spacy_bioclin", "train", str(trial / "config.cfg"))
-    return run(*command, "-o", str(trial / "training"), log=trial / "training.log").seconds
+    command = ("-m", "spacy_bioclin", "train", trial / "config.cfg")
+    return run_python(*command, "-o", trial / "training", log=trial / "training.log").seconds
 
 
 def train_theirs(
@@ -171,10 +179,7 @@ def label_sets(folder: Path) -> list[TagSet]:
 
 def split_into_sentences(task: str, texts: list[str]) -> list[Doc]:
     """RETURNS (list[Doc]): Our tokens and sentences of the texts, without annotation."""
-    tokenizer = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
-    nlp = spacy.blank(LANG[task], config=tokenizer)
-    nlp.add_pipe("bioclin_sentences")
-    return list(nlp.pipe(texts))
+    return list(make_blank(LANG[task], "bioclin_sentences").pipe(texts))
 
 
 def join_parts(
@@ -215,24 +220,27 @@ def score(found: list[set[CharSpan]], references: list[Doc]) -> dict[str, float]
     return {key: round(value, 4) for key, value in micro.items()}
 
 
+def trial_folder(options: dict[str, Any]) -> Path:
+    """Name the folder of a trial by its options; see `run_trial`."""
+    name = "{task}-{system}-{seed}-{updates}".format(**options)
+    name += "-bf16" if options["bf16"] else ""
+    name += "-same-start" if options["same_start"] else ""
+    name += f"-{options['n_docs']}-docs" if options["n_docs"] else ""
+    return TRIALS / "trials" / name
+
+
 def run_trial(
+    trial: Path,
+    *,
     task: str,
     system: str,
     seed: int,
-    *,
     updates: int,
     bf16: bool,
     n_docs: int | None,
     same_start: bool,
 ) -> dict[str, Any]:
-    """RETURNS (dict): What a trial measured; from disk if it was run before."""
-    name = f"{task}-{system}-{seed}-{updates}{'-bf16' if bf16 else ''}"
-    name += "-same-start" if same_start else ""
-    name += f"-{n_docs}-docs" if n_docs else ""
-    trial = TRIALS / "trials" / name
-    result = trial / "result.json"
-    if result.exists():
-        return json.loads(result.read_text())
+    """Train a system and score it on the test split."""
     trial.mkdir(parents=True, exist_ok=True)
     folder = write_parts(task, seed, updates)
     references = list(read_docs(prepare(task) / "test.spacy", spacy.blank(LANG[task]).vocab))
@@ -264,7 +272,7 @@ def run_trial(
         best = (best_tags(part, of_part, tag_sets[0]) for part, of_part in pairs)
         as_used = join_parts(docs, parts, best)
         same = (set(legal_tags(part, of_part, tag_sets)) for part, of_part in pairs)
-    measured = {
+    return {
         **{"task": task, "system": system, "seed": seed, "updates": updates, "bf16": bf16},
         "docs": len(references),
         "same_start": same_start,
@@ -274,13 +282,16 @@ def run_trial(
         "test_same": score(join_parts(docs, parts, same), references),
         "machine": describe_machine(),
     }
-    result.write_text(json.dumps(measured, indent=2))
-    return measured
+
+
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    """Run a trial, or read what it measured before."""
+    trial = trial_folder(options)
+    return keep(trial / "result.json", lambda: run_trial(trial, **options))
 
 
 def differences(trials: list[dict[str, Any]], task: str, system: str, kind: str) -> list[float]:
-    """RETURNS (list[float]): Of each seed that both have: F1 of ours less that of the system, in
-    points."""
+    """Subtract the system's F1 from ours, in points, for each seed that both have."""
     ours, theirs = (
         {t["seed"]: t[kind]["f"] for t in trials if (t["task"], t["system"]) == (task, name)}
         for name in ("bioclin", system)
@@ -289,8 +300,7 @@ def differences(trials: list[dict[str, Any]], task: str, system: str, kind: str)
 
 
 def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """RETURNS (dict): Per corpus and system: mean and standard deviation of F1; how far it is below
-    ours, in points, seed by seed, and the standard error of that."""
+    """Compute mean and standard deviation of F1, and points below ours, per corpus and system."""
     summary: dict[str, Any] = {}
     for task in sorted({trial["task"] for trial in trials}):
         rows: dict[str, Any] = {}
@@ -320,27 +330,23 @@ def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
 def all_trials(
     updates: int, bf16: bool, n_docs: int | None, same_start: bool
 ) -> list[dict[str, Any]]:
-    """RETURNS (list[dict]): The finished trials with these settings."""
+    """Read the finished trials with these settings."""
     paths = sorted((TRIALS / "trials").glob("*/result.json"))
-    done = [
-        json.loads(path.read_text())
-        for path in paths
-        if ("-docs" in path.parts[-2]) == bool(n_docs)
-    ]
+    done = [read_json(path) for path in paths if ("-docs" in path.parts[-2]) == bool(n_docs)]
     wanted = updates, bf16, same_start
     return [t for t in done if (t["updates"], t["bf16"], t.get("same_start", False)) == wanted]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--task", choices=TASKS, nargs="+", default=list(TASKS))
     parser.add_argument("--systems", choices=SYSTEMS, nargs="+", default=list(SYSTEMS[:2]))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument("--precision", choices=("fp32", "bf16", "auto"), default="auto")
-    parser.add_argument("--docs", type=int, help="Of the test split; a trial run writes no result")
+    parser.add_argument("--docs", type=int, help="test documents; writes no result")
     parser.add_argument(
-        "--same-start", action="store_true", help="Same head, no dropout or clipping"
+        "--same-start", action="store_true", help="same head, no dropout or clipping"
     )
     arguments = parser.parse_args()
     same_start = arguments.same_start
@@ -349,8 +355,12 @@ def main() -> None:
     for task in arguments.task:
         for seed in arguments.seeds:
             for system in arguments.systems:
-                options = {"updates": arguments.updates, "bf16": bf16, "n_docs": arguments.docs}
-                trial = run_trial(task, system, seed, **options, same_start=same_start)
+                options = {
+                    **{"task": task, "system": system, "seed": seed, "bf16": bf16},
+                    **{"updates": arguments.updates, "n_docs": arguments.docs},
+                    "same_start": same_start,
+                }
+                trial = measure(options)
                 print(json.dumps({k: v for k, v in trial.items() if k != "machine"}), flush=True)
     trials = all_trials(arguments.updates, bf16, arguments.docs, same_start)
     result = {"recipe": RECIPE, "learn_rate": LEARN_RATE, "parts_per_update": PARTS_PER_UPDATE}
