@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import harness
+
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -56,3 +58,38 @@ def test_a_benchmark_shows_its_help(name, monkeypatch, capsys):
     assert "usage:" in shown
     first = (module.__doc__ or "").split("\n")[0]
     assert " ".join(first.split()) in " ".join(shown.split())
+
+
+SERVER = """
+from benchmarks.harness import serve
+def load():
+    print("not an answer")
+    return {"load_seconds": 1}, lambda line: {"seconds": 0.5, "line": line}
+serve(load)
+"""
+
+
+def test_workers_take_turns(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    commands = {"one": ["-c", SERVER]}
+    found = harness.compare_workers(commands, tmp_path / "logs", {"words": 10}, 2)
+    assert found["one"]["seconds"] == [0.5, 0.5] and found["one"]["words_per_second"] == 20
+    assert "not an answer" in (tmp_path / "logs" / "one.log").read_text()
+
+
+def test_a_worker_that_ends_names_its_log(tmp_path):
+    command = ["-c", "1 / 0"]
+    ended = pytest.raises(SystemExit, match=r"ended with 1, see .*log")
+    with harness.Worker(command, tmp_path / "log") as worker, ended:
+        worker.read()
+    assert "ZeroDivisionError" in (tmp_path / "log").read_text()
+
+
+def test_turns_and_kept_parts(tmp_path):
+    calls = []
+    systems = {name: lambda name=name: calls.append(name) or len(calls) for name in "ab"}
+    assert harness.take_turns(systems, 2, warm_ups=1) == {"a": [3, 5], "b": [4, 6]}
+    assert calls == list("ababab")
+    path = tmp_path / "folder" / "part.json"
+    assert harness.keep(path, lambda: {"a": 1}) == {"a": 1}
+    assert harness.keep(path, lambda: {"a": 2}) == {"a": 1}
