@@ -143,7 +143,11 @@ def temporary_folder(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     name = f".{path.name}."
-    with tempfile.TemporaryDirectory(prefix=name, suffix=".partial", dir=path.parent) as folder:
+    try:
+        made = tempfile.TemporaryDirectory(prefix=name, suffix=".partial", dir=path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None  # not the hidden name
+    with made as folder:
         yield Path(folder)
 
 

@@ -101,7 +101,7 @@ FAULTS = {
         {"in/Iker Zubizarreta.txt": note(1)},
         "file 1: PHI of this record .*--rename",
     ),
-    "OUT is IN": ("in.jsonl in.jsonl --overwrite", FEW, "this is .*in.jsonl itself"),
+    "OUT is IN": ("in.jsonl in.jsonl --overwrite", FEW, "in.jsonl: is the input in.jsonl"),
     "OUT exists": (JSONL, {**FEW, "out.jsonl": "old\n"}, "exists already.*--overwrite"),
     "pipeline that is not there": (
         f"{JSONL} --pipeline nowhere",
