@@ -10,9 +10,9 @@ from typing import Annotated
 
 from typing_extensions import Doc
 
-Steps = Annotated[int, Doc("Number of updates.")]
+Steps = Annotated[int, Doc("Number of updates")]
 LearnRate = Annotated[
-    float, Doc("Peak learning rate: warm-up over 6 % of the steps, then linear decay.")
+    float, Doc("Peak learning rate: warm-up over 6 % of the steps, then linear decay")
 ]
 
 
@@ -22,11 +22,9 @@ class TrainerSettings:
 
     steps: Steps = 10_000
     learn_rate: LearnRate = 5e-4
-    precision: Annotated[str, Doc("auto, bf16, fp16 or fp32.")] = "auto"
-    seed: Annotated[int, Doc("Random seed for data, masks and new weights.")] = 0
-    max_seconds: Annotated[
-        float, Doc("Stop with a checkpoint after this time; 0 for no limit.")
-    ] = 0
+    precision: Annotated[str, Doc("auto, bf16, fp16 or fp32")] = "auto"
+    seed: Annotated[int, Doc("Random seed for data, masks and new weights")] = 0
+    max_seconds: Annotated[float, Doc("Stop with a checkpoint after this time; 0 for no limit")] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +34,13 @@ class PretrainSettings(TrainerSettings):
     shares (Mapping[str, float]): Language -> share of the training text; empty for equal shares.
     """
 
-    batch_pieces: Annotated[int, Doc("Pieces per update, over all devices.")] = 8192
-    length: Annotated[int, Doc("Pieces per input of the encoder.")] = 256
-    mask_rate: Annotated[float, Doc("Share of the pieces to predict.")] = 0.15
-    whole_words: Annotated[bool, Doc("Mask words instead of pieces.")] = False
+    batch_pieces: Annotated[int, Doc("Pieces per update, over all devices")] = 8192
+    length: Annotated[int, Doc("Pieces per input of the encoder")] = 256
+    mask_rate: Annotated[float, Doc("Share of the pieces to predict")] = 0.15
+    whole_words: Annotated[bool, Doc("Mask words instead of pieces")] = False
     # 0 is best where text is seen once or twice.
-    dropout: Annotated[float, Doc("Dropout of the hidden layers.")] = 0.0
-    every: Annotated[int, Doc("Updates between evaluations, each with a checkpoint.")] = 500
+    dropout: Annotated[float, Doc("Dropout of the hidden layers")] = 0.0
+    every: Annotated[int, Doc("Updates between evaluations, each with a checkpoint")] = 500
     shares: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -52,4 +50,4 @@ class AlignSettings(TrainerSettings):
 
     steps: Steps = 2000
     learn_rate: LearnRate = 1e-4
-    batch_pairs: Annotated[int, Doc("Pairs of names per update.")] = 256
+    batch_pairs: Annotated[int, Doc("Pairs of names per update")] = 256

@@ -81,7 +81,6 @@ def attributes() -> Iterator[Entry]:
     for name in ("bioclin_deid", "bioclin_linker"):
         nlp.add_pipe(name)
     for kind in ("doc", "span"):
-        # `trf_data`, of spacy-transformers, is there or not by what ran before.
         for name in getattr(Underscore, f"{kind}_extensions").keys() - {"trf_data"}:
             yield f"{kind}._.{name}", ""
 

@@ -20,7 +20,7 @@ def main(
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
 ) -> None:
     """Choose the thresholds of a de-identification pipeline on a dev corpus."""
     from rich.console import Console

@@ -59,7 +59,7 @@ def main(
         bool, typer.Option("--rename", help="Names of files, ids and patients become keyed hashes")
     ] = False,
     processes: Annotated[int, typer.Option(min=1, help="Each loads the pipeline")] = 1,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT")] = False,
     skip_bad: Annotated[

@@ -12,8 +12,8 @@ from ..pretrain.options import Output, Resume, add_options, has_result, is_first
 
 @add_options(AlignSettings)
 def main(
-    kb: Annotated[Path, typer.Argument(help="Folder made by `bioclin kb build`.")],
-    encoder: Annotated[str, typer.Argument(help="Encoder to start from, folder or hub name.")],
+    kb: Annotated[Path, typer.Argument(help="Folder made by `bioclin kb build`")],
+    encoder: Annotated[str, typer.Argument(help="Encoder to start from, folder or hub name")],
     output: Output,
     settings: AlignSettings,
     resume: Resume = False,

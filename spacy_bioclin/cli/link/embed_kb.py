@@ -10,16 +10,16 @@ from ...parallel import show_progress
 
 
 def main(
-    kb: Annotated[Path, typer.Argument(help="Folder of `bioclin kb build`.")],
+    kb: Annotated[Path, typer.Argument(help="Folder of `bioclin kb build`")],
     encoder: Annotated[
-        str, typer.Option(help="Folder of `bioclin align-encoder` or SapBERT, or a hub name.")
+        str, typer.Option(help="Folder of `bioclin align-encoder` or SapBERT, or a hub name")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the vectors.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the vectors")],
     pooling: Annotated[
-        str, typer.Option(help="mean (align-encoder), or cls (SapBERT's own weights).")
+        str, typer.Option(help="mean (align-encoder), or cls (SapBERT's own weights)")
     ] = "mean",
-    precision: Annotated[str, typer.Option(help="auto, bf16, fp16, int8 or fp32.")] = "auto",
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU.")] = -1,
+    precision: Annotated[str, typer.Option(help="auto, bf16, fp16, int8 or fp32")] = "auto",
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Encode the names of KB. A run that was interrupted resumes."""

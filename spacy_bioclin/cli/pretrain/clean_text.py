@@ -19,18 +19,18 @@ def main(
         list[Path],
         typer.Argument(
             metavar="IN...",
-            help="Files with a document per line (.txt, .txt.xz, .gz, .bz2), or folders.",
+            help="Files with a document per line (.txt, .txt.xz, .gz, .bz2), or folders",
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the corpus.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the corpus")],
     lang: Annotated[list[str], typer.Option(help="Language to keep: es, en. May be repeated.")],
     against: Annotated[
         list[Path] | None,
         typer.Option(help="File or folder of a test split to keep out. May be repeated."),
     ] = None,
-    held_out: Annotated[float, typer.Option(help="Share of the documents to hold out.")] = 0.01,
-    workers: Annotated[int, typer.Option(help="Number of processes.")] = os.cpu_count() or 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT.")] = False,
+    held_out: Annotated[float, typer.Option(help="Share of the documents to hold out")] = 0.01,
+    workers: Annotated[int, typer.Option(help="Number of processes")] = os.cpu_count() or 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Split raw text into sentences, drop noise, repeats, other languages and test splits."""
     from rich.console import Console

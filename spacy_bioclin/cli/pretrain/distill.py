@@ -13,15 +13,15 @@ from .options import Output, Resume, Shares, add_options, has_result, parse_shar
 
 @add_options(PretrainSettings)
 def main(
-    teacher: Annotated[str, typer.Argument(help="Encoder with its masked-language-model head.")],
-    corpus: Annotated[Path, typer.Argument(help="Folder made by `bioclin clean-text`.")],
+    teacher: Annotated[str, typer.Argument(help="Encoder with its masked-language-model head")],
+    corpus: Annotated[Path, typer.Argument(help="Folder made by `bioclin clean-text`")],
     output: Output,
     settings: PretrainSettings,
     layers: Annotated[
-        int | None, typer.Option(help="Make the student from this many of the lowest layers.")
+        int | None, typer.Option(help="Make the student from this many of the lowest layers")
     ] = None,
     width: Annotated[
-        int | None, typer.Option(help="Make a narrower student, with random weights.")
+        int | None, typer.Option(help="Make a narrower student, with random weights")
     ] = None,
     start_from: Annotated[
         str | None,
@@ -29,10 +29,10 @@ def main(
     ] = None,
     weights: Annotated[
         tuple[float, float, float],
-        typer.Option(help="Weights of three losses: text, teacher's scores, teacher's vectors."),
+        typer.Option(help="Weights of three losses: text, teacher's scores, teacher's vectors"),
     ] = (5.0, 2.0, 1.0),
     temperature: Annotated[
-        float, typer.Option(help="Divisor of the scores of student and teacher.")
+        float, typer.Option(help="Divisor of the scores of student and teacher")
     ] = 2.0,
     share: Shares = None,
     resume: Resume = False,

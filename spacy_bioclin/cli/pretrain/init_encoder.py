@@ -8,14 +8,14 @@ import typer
 
 def main(
     corpora: Annotated[
-        list[Path], typer.Argument(help="Training corpora (.spacy) to learn the vocabulary from.")
+        list[Path], typer.Argument(help="Training corpora (.spacy) to learn the vocabulary from")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the encoder.")],
-    vocab_size: Annotated[int, typer.Option(help="Largest number of pieces.")] = 8000,
-    layers: Annotated[int, typer.Option(help="Number of layers.")] = 4,
-    width: Annotated[int, typer.Option(help="Vector size, a multiple of 64.")] = 256,
-    seed: Annotated[int, typer.Option(help="Random seed for the weights.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the encoder")],
+    vocab_size: Annotated[int, typer.Option(help="Largest number of pieces")] = 8000,
+    layers: Annotated[int, typer.Option(help="Number of layers")] = 4,
+    width: Annotated[int, typer.Option(help="Vector size, a multiple of 64")] = 256,
+    seed: Annotated[int, typer.Option(help="Random seed for the weights")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Make a small encoder with random weights, and a vocabulary learnt from the training texts."""
     from spacy.vocab import Vocab

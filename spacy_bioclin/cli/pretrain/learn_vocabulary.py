@@ -10,13 +10,13 @@ from .options import Shares, parse_shares
 
 def main(
     corpus: Annotated[
-        Path, typer.Argument(help="Folder with LANG.train.txt, one sentence per line.")
+        Path, typer.Argument(help="Folder with LANG.train.txt, one sentence per line")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tokenizer.")],
-    kind: Annotated[str, typer.Option(help="bpe, wordpiece or unigram.")] = "bpe",
-    size: Annotated[int, typer.Option(help="Largest number of pieces.")] = 16384,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tokenizer")],
+    kind: Annotated[str, typer.Option(help="bpe, wordpiece or unigram")] = "bpe",
+    size: Annotated[int, typer.Option(help="Largest number of pieces")] = 16384,
     share: Shares = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Learn a vocabulary, and print pieces per word of the held-out text where there is some."""
     from ...files import Output

@@ -13,8 +13,8 @@ import typer
 from ...errors import BioclinError
 from ...pretraining.settings import TrainerSettings
 
-Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for checkpoints and encoder.")]
-Resume = Annotated[bool, typer.Option(help="Resume from the last checkpoint.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for checkpoints and encoder")]
+Resume = Annotated[bool, typer.Option(help="Resume from the last checkpoint")]
 Shares = Annotated[
     list[str] | None,
     typer.Option(help="LANG=SHARE of the text, once per language. Default: equal shares."),

@@ -12,11 +12,11 @@ from .options import Output, Resume, Shares, add_options, has_result, parse_shar
 
 @add_options(PretrainSettings)
 def main(
-    corpus: Annotated[Path, typer.Argument(help="Folder made by `bioclin clean-text`.")],
+    corpus: Annotated[Path, typer.Argument(help="Folder made by `bioclin clean-text`")],
     output: Output,
     start_from: Annotated[
         str,
-        typer.Option(help="Encoder to start from, pretrained or made by `bioclin init-encoder`."),
+        typer.Option(help="Encoder to start from, pretrained or made by `bioclin init-encoder`"),
     ],
     settings: PretrainSettings,
     tokenizer: Annotated[
@@ -24,7 +24,7 @@ def main(
         typer.Option(help="Folder of `bioclin learn-vocabulary`. Default: the encoder's own."),
     ] = None,
     layers: Annotated[
-        int | None, typer.Option(help="Keep only this many of the lowest layers.")
+        int | None, typer.Option(help="Keep only this many of the lowest layers")
     ] = None,
     share: Shares = None,
     resume: Resume = False,

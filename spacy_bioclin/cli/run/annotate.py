@@ -32,7 +32,7 @@ def main(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip and count files that cannot be read")
     ] = False,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
     precision: Annotated[
         str | None, typer.Option("--precision", help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU)")
     ] = None,

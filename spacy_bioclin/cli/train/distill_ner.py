@@ -41,7 +41,7 @@ def main(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the pipelines of OUTPUT")
     ] = False,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU")] = -1,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
 ) -> None:
     """Train the pipeline of CONFIG on its training notes and on TEXTS, which TEACHER annotates.
     Settings are overridden as in `bioclin train`: --paths.train corpus/train.spacy

@@ -23,23 +23,23 @@ COLUMNS = ("Label", "Gold", "Found", "P", "R", "F1", "95 %")
 
 
 def main(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package name of the pipeline.")],
-    corpus: Annotated[Path, typer.Argument(help="A .spacy file or a folder of shards.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Metrics as JSON, no note text.")],
-    html: Annotated[Path | None, typer.Option(help="Write a page with scores and errors.")] = None,
-    no_text: Annotated[bool, typer.Option("--no-text", help="Page without note text.")] = False,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="-1 for the CPU.")] = -1,
+    pipeline: Annotated[str, typer.Argument(help="Folder or package name of the pipeline")],
+    corpus: Annotated[Path, typer.Argument(help="A .spacy file or a folder of shards")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Metrics as JSON, no note text")],
+    html: Annotated[Path | None, typer.Option(help="Write a page with scores and errors")] = None,
+    no_text: Annotated[bool, typer.Option("--no-text", help="Page without note text")] = False,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
     precision: Annotated[
-        str | None, typer.Option(help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU).")
+        str | None, typer.Option(help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU)")
     ] = None,
     official: Annotated[
-        str | None, typer.Option(help="Also meddocan, pharmaconer or cantemist scores.")
+        str | None, typer.Option(help="Also meddocan, pharmaconer or cantemist scores")
     ] = None,
     save_predictions: Annotated[
-        Path | None, typer.Option(help="Write the predicted Docs (.spacy).")
+        Path | None, typer.Option(help="Write the predicted Docs (.spacy)")
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace OUTPUT, HTML and SAVE_PREDICTIONS.")
+        bool, typer.Option("--overwrite", help="Replace OUTPUT, HTML and SAVE_PREDICTIONS")
     ] = False,
 ) -> None:
     """Run PIPELINE over the texts of CORPUS and compare what it finds with the gold spans.
