@@ -20,7 +20,6 @@ other libraries only; those of a tree with changes that are not committed are ne
 $BIOCLIN_DATA or ../shared/data.
 """
 
-import argparse
 import json
 import lzma
 import os
@@ -28,36 +27,38 @@ import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-from benchmarks.harness import data_dir, describe_machine, write_result
+from benchmarks.harness import (
+    ROOT,
+    Result,
+    Worker,
+    data_dir,
+    describe_machine,
+    make_parser,
+    read_json,
+    thread_environment,
+    to_options,
+    write_json,
+    write_result,
+)
 
-ROOT = Path(__file__).resolve().parents[1]
 WORKER = Path(__file__).with_name("before_after_worker.py").resolve()
 WORK = ROOT / ".work" / "before_after"
 UPDATES, BATCH_WORDS, N_DOCS, N_NAMES, N_MENTIONS = 200, 512, 60, 100_000, 3_000
+MODEL = Path("training") / "model-last"
 RATES = ("annotate_words", "rules_words", "kb_names", "links_mentions")
 SLICES = 6
 CORPORA = {"bc5cdr": ("pubtator", "ents_f"), "meddocan": ("brat", "spans_phi_f")}
 TRAINING = {
-    "--training.max_steps": UPDATES,
-    "--training.eval_frequency": UPDATES // 2,
-    "--training.batcher.size": BATCH_WORDS,
-    "--system.seed": 0,
+    "training.max_steps": UPDATES,
+    "training.eval_frequency": UPDATES // 2,
+    "training.batcher.size": BATCH_WORDS,
+    "system.seed": 0,
 }
-ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "RAYON_NUM_THREADS": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "CUDA_VISIBLE_DEVICES": "",
-    "HF_HUB_OFFLINE": "1",
-}
-Result = dict[str, Any]
+ENVIRONMENT = {**thread_environment(), "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
 
 
 # What goes in: the same files for both trees.
@@ -135,12 +136,11 @@ class Tree:
 
         RETURNS (str): The last line that it prints.
         """
-        environment = {**os.environ, **ENVIRONMENT}
         with log.open("a", encoding="utf-8") as file:
             done = subprocess.run(
                 [str(self.python), "-W", "ignore", *map(str, arguments)],
                 cwd=self.path,
-                env=environment,
+                env=ENVIRONMENT,
                 stdout=subprocess.PIPE,
                 stderr=file,
                 text=True,
@@ -157,13 +157,12 @@ class Tree:
         again (bool): Train a second time, in a folder of its own.
         RETURNS (dict): Scores, and hashes of the predictions.
         """
-        state = "changed" if self.changed else self.commit
-        folder = WORK / f"{self.name}-{state}" / (f"{corpus}-again" if again else corpus)
+        folder = self.folder(corpus, again=again)
         kept = folder / "scores.json"
         machine = describe_machine()
         measured_on = {key: machine[key] for key in ("cpu", "python", "versions")}
         if kept.exists() and not self.changed:
-            result = json.loads(kept.read_text("utf-8"))
+            result = read_json(kept)
             if result.pop("measured_on") == measured_on:
                 return result
         shutil.rmtree(folder, ignore_errors=True)
@@ -176,23 +175,23 @@ class Tree:
             convert = ("convert", form, inputs / corpus / split, out, "--task", corpus)
             self.run(*bioclin, *convert, log=log)
         settings = {
-            "--paths.train": folder / "train.spacy",
-            "--paths.dev": folder / "dev.spacy",
-            "--paths.encoder": self.path / "assets/encoders/bioclin-compact",
-            "--output": folder / "training",
+            "paths.train": folder / "train.spacy",
+            "paths.dev": folder / "dev.spacy",
+            "paths.encoder": self.path / "assets/encoders/bioclin-compact",
+            "output": folder / "training",
             **TRAINING,
         }
-        options = [part for option in settings.items() for part in option]
+        options = to_options(settings)
         if corpus == "meddocan":
             self.run("-m", "spacy", "train", "configs/deid.cfg", *options, log=log)
         else:
             config = ("configs/ner.cfg", "--nlp.lang", "en")
             self.run(*bioclin, "train", *config, *options, log=log)
         out = ("-o", folder / "metrics.json", "--save-predictions", folder / "predicted.spacy")
-        model = self.model(corpus, again=again)
+        model = folder / MODEL
         self.run(*bioclin, "evaluate", model, folder / "test.spacy", *out, log=log)
         ended = os.times()
-        scores = json.loads((folder / "metrics.json").read_text("utf-8"))["scores"]
+        scores = read_json(folder / "metrics.json")["scores"]
         result = {
             "metric": metric,
             "f": scores[metric],
@@ -202,43 +201,19 @@ class Tree:
             ),
             "processor_seconds": round(sum(ended[2:4]) - sum(began[2:4])),
         }
-        kept.write_text(json.dumps({"measured_on": measured_on, **result}), "utf-8")
+        write_json(kept, {"measured_on": measured_on, **result})
         return result
 
-    def model(self, corpus: str, *, again: bool = False) -> Path:
+    def folder(self, corpus: str, *, again: bool = False) -> Path:
+        """Find the folder of a training."""
         state = "changed" if self.changed else self.commit
-        folder = WORK / f"{self.name}-{state}" / (f"{corpus}-again" if again else corpus)
-        return folder / "training" / "model-last"
+        return WORK / f"{self.name}-{state}" / (f"{corpus}-again" if again else corpus)
 
-    @contextmanager
-    def serve_speeds(self, inputs: Path) -> Iterator[Callable[[str], Result]]:
+    def serve_speeds(self, inputs: Path) -> Worker:
         """Start a fresh process that measures a rate each time that it is asked for it."""
-        command = [str(self.python), "-W", "ignore", str(WORKER), "serve"]
+        command = [WORKER, "serve", self.folder("bc5cdr") / MODEL, inputs]
         log = WORK / f"speeds-{self.name}.log"
-        with (
-            log.open("w", encoding="utf-8") as errors,
-            subprocess.Popen(
-                [*command, str(self.model("bc5cdr")), str(inputs)],
-                cwd=self.path,
-                env={**os.environ, **ENVIRONMENT},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            ) as process,
-        ):
-            assert process.stdin and process.stdout
-            question, answer = process.stdin, process.stdout
-
-            def ask(rate: str) -> Result:
-                question.write(f"{rate}\n")
-                question.flush()
-                if not (line := answer.readline()):
-                    raise SystemExit(f"{self.name}: {rate} failed, see {log}")
-                return json.loads(line)
-
-            yield ask
-            question.close()
+        return Worker(command, log, python=self.python, cwd=self.path, env=ENVIRONMENT)
 
 
 # Together.
@@ -259,7 +234,7 @@ def compare_speeds(trees: list[Tree], inputs: Path, rounds: int) -> Result:
             for rate in RATES:
                 for i in range(SLICES):
                     for name in list(servers)[:: -1 if (n + i) % 2 else 1]:
-                        found[rate][name].append(servers[name](rate))
+                        found[rate][name].append(servers[name].ask(rate))
         print(f"round {n + 1} of {rounds}", flush=True)
     result: Result = {"rounds": rounds, "slices": SLICES, "unit": "per processor second"}
     for rate, answers in found.items():
@@ -292,16 +267,13 @@ def compare_scores(trees: list[Tree], inputs: Path) -> Result:
     return result
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def main() -> None:
+    """Compare the trees, and write the result if there are two."""
+    parser = make_parser(__doc__)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path, nargs="?")
     parser.add_argument("--rounds", type=int, default=3, help="of speeds; 0 for scores alone")
-    return parser.parse_args()
-
-
-def main() -> None:
-    arguments = parse_arguments()
+    arguments = parser.parse_args()
     began = time.time()
     trees = [Tree(arguments.before, "before")]
     if arguments.after:

@@ -28,9 +28,6 @@ Result = dict[str, Any]
 Answer = TypeVar("Answer")
 
 
-# The machine.
-
-
 def _cpu() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -61,11 +58,7 @@ def describe_machine() -> Result:
 
 
 def status_mb(field: str) -> float:
-    """Read a size from /proc/self/status.
-
-    field (str): "VmRSS" (resident memory now) or "VmHWM" (its largest value).
-    RETURNS (float): Megabytes.
-    """
+    """Read megabytes from /proc/self/status: "VmRSS" (resident now) or "VmHWM" (its peak)."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024
 
@@ -74,9 +67,6 @@ def thread_environment(n_threads: int = 1) -> dict[str, str]:
     """Copy the environment, with so many threads for every library that has its own."""
     threads = {f"{name}_NUM_THREADS": str(n_threads) for name in THREAD_VARIABLES}
     return {**os.environ, **threads, "TOKENIZERS_PARALLELISM": "false"}
-
-
-# Files.
 
 
 def data_dir() -> Path:
@@ -100,12 +90,7 @@ def read_json(path: Path) -> Any:
 
 
 def keep(path: Path, measure: Callable[[], Any]) -> Any:
-    """Read a part that was measured before, or measure it and keep it.
-
-    path (Path): Where its JSON is kept.
-    measure (Callable): Measures it, if there is no such file.
-    RETURNS (Any): The part.
-    """
+    """Read the JSON of a part that was measured before, or measure it and keep it there."""
     if not path.exists():
         write_json(path, measure(), indent=2)
     return read_json(path)
@@ -122,9 +107,6 @@ def report(name: str, result: Result) -> None:
     """Print a result, and write it to benchmarks/results."""
     print(json.dumps(result, indent=2))
     print(write_result(name, result))
-
-
-# Command lines.
 
 
 def make_parser(doc: str | None) -> argparse.ArgumentParser:
@@ -151,7 +133,6 @@ def run_python(*arguments: object, log: Path | None = None) -> Usage:
     """Run Python with these arguments in the root of the repository.
 
     log (Path | None): File for its output.
-    RETURNS (Usage): Time and memory that it took.
     RAISES (SystemExit): If it fails.
     """
     command = [sys.executable, "-u", "-W", "ignore", *map(str, arguments)]
@@ -170,9 +151,6 @@ def ask_module(module: str, *arguments: object, env: Mapping[str, str] | None = 
     command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env)
     return json.loads(done.stdout.splitlines()[-1])
-
-
-# Rounds.
 
 
 class Seconds(NamedTuple):
@@ -200,9 +178,7 @@ def take_turns(
     """Call every system once per round, so that other work on the machine slows all of them.
 
     systems (Mapping[str, Callable]): Name -> function of one round.
-    rounds (int): Rounds that count.
-    warm_ups (int): Rounds before them, whose answers are thrown away.
-    title (str): Label of the progress bar.
+    warm_ups (int): First rounds, whose answers are thrown away.
     RETURNS (dict[str, list]): Name -> its answers.
     """
     from rich.progress import track
@@ -221,7 +197,6 @@ def summarize_rounds(answers: list[Result], sizes: Mapping[str, int]) -> Result:
 
     answers (list[dict]): "seconds" of each round, and more figures, of which the last are kept.
     sizes (Mapping[str, int]): What a round works through: words, pieces.
-    RETURNS (dict): Rates, median, spread and seconds of all rounds.
     """
     seconds = [answer["seconds"] for answer in answers]
     median = statistics.median(seconds)
@@ -234,16 +209,12 @@ def summarize_rounds(answers: list[Result], sizes: Mapping[str, int]) -> Result:
     }
 
 
-# Worker processes.
-
-
 class Worker:
     """Another process that answers each line on its standard input with a line of JSON.
 
     command (Iterable): Arguments of Python.
     log (Path): File for its standard error.
-    python (Path | str): Interpreter.
-    options: More of `subprocess.Popen`: cwd, env.
+    options: More arguments of `subprocess.Popen`: cwd, env.
     """
 
     def __init__(
@@ -297,11 +268,8 @@ def compare_workers(
 ) -> dict[str, Result]:
     """Let systems in processes of their own take turns, after one round to warm up.
 
-    commands (Mapping[str, Iterable]): System -> arguments of Python; see `serve_rounds`.
+    commands (Mapping[str, Iterable]): System -> arguments of Python.
     logs (Path): Folder of their logs.
-    sizes (Mapping[str, int]): What a round works through.
-    rounds (int): Rounds that count.
-    options: More of `subprocess.Popen`: env.
     RETURNS (dict): System -> see `summarize_rounds`.
     """
     logs.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,6 @@ medians of processor and wall seconds over --runs fresh processes; the trees tak
 include the start of Python itself, which is measured too.
 """
 
-import argparse
-import json
 import resource
 import statistics
 import subprocess
@@ -17,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS, describe_machine
+from benchmarks.harness import RESULTS, describe_machine, make_parser, write_json
 from benchmarks.house_source import PACKAGE, ROOTS, Result, measure_tree
 
 COMMANDS = {
@@ -99,8 +97,9 @@ def make_rows(result: Result) -> Iterator[tuple[str, list[Any]]]:
     yield "test suite, s", result.get("test_suite_seconds") or ["", ""]
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def main() -> None:
+    """Measure the trees, print a table, and write the result."""
+    parser = make_parser(__doc__)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path, nargs="?")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "house.json")
@@ -113,11 +112,7 @@ def parse_arguments() -> argparse.Namespace:
         metavar="SECONDS",
         help="time of the test suite, before and after, measured elsewhere",
     )
-    return parser.parse_args()
-
-
-def main() -> None:
-    arguments = parse_arguments()
+    arguments = parser.parse_args()
     trees = {"before": arguments.before.resolve()}
     if arguments.after:
         trees["after"] = arguments.after.resolve()
@@ -126,8 +121,7 @@ def main() -> None:
     result["test_suite_seconds"] = arguments.suite_seconds
     for name, values in make_rows(result):
         print("|", " | ".join([name, *map(str, values)]), "|")
-    text = json.dumps({"machine": describe_machine(), **result}, indent=2, ensure_ascii=False)
-    arguments.output.write_text(text + "\n", encoding="utf-8")
+    write_json(arguments.output, {"machine": describe_machine(), **result}, indent=2)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from benchmarks.harness import Result
 
 ROOTS = ("spacy_bioclin", "tests", "benchmarks")
 PACKAGE = "spacy_bioclin"
@@ -41,7 +42,6 @@ BLANK_TOKENS = {
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
-Result = dict[str, Any]
 
 
 class Source:
