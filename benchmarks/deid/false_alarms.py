@@ -42,7 +42,7 @@ COUNTED = {
 
 
 def read_notes(folder: str) -> dict[str, str]:
-    """RETURNS (dict[str, str]): Name of a note -> its text."""
+    """Read the texts of notes by name."""
     paths = sorted((data_dir() / folder).glob("*.txt"))
     return {path.stem: path.read_text(encoding="utf-8") for path in paths}
 
@@ -63,7 +63,7 @@ def find_shared(text: str, other: str) -> Iterator[tuple[int, int, int]]:
 
 
 def read_gold() -> dict[str, tuple[str, list[tuple[int, int]]]]:
-    """RETURNS (dict): Case -> text of MEDDOCAN (train and dev) and its gold spans."""
+    """Read text and gold spans of each case of MEDDOCAN (train and dev)."""
     with (data_dir() / "spaccc-case-splits.tsv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     gold = {}
@@ -98,7 +98,7 @@ def compare(text: str, found: list[PhiSpan], other: str, gold: list[tuple[int, i
 
 
 def _by_type(counts: Counter, verdict: str) -> dict[str, dict[str, int]]:
-    """RETURNS (dict): PHI type -> detector -> number of spans, the most frequent first."""
+    """Count spans by PHI type and detector, the most frequent first."""
     types: dict[str, dict[str, int]] = {}
     for key, number in counts.most_common():
         if isinstance(key, tuple) and key[0] == verdict:
@@ -107,7 +107,7 @@ def _by_type(counts: Counter, verdict: str) -> dict[str, dict[str, int]]:
 
 
 def count_corpus(notes: dict[str, str], find: Finder, gold: dict | None) -> dict[str, Any]:
-    """RETURNS (dict): Spans found in the notes of a corpus, in all and a thousand words."""
+    """Count the spans found in a corpus, in total and per thousand words."""
     counts: Counter = Counter()
     compared: Counter = Counter()
     for name, text in notes.items():
@@ -150,7 +150,7 @@ def load_rules_finder() -> Finder:
 
 
 def load_pipeline_finder(folder: Path) -> Finder:
-    """RETURNS (Finder): What a pipeline puts into doc.spans["phi"]; labels as PHI types."""
+    """Load a pipeline that writes doc.spans["phi"]; labels become PHI types."""
     nlp = spacy.load(folder)
 
     def find(text: str) -> list[PhiSpan]:

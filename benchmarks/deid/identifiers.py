@@ -86,8 +86,10 @@ def _every_recognizer(lang: str) -> list[Any]:
 
 
 def load_presidio(every: bool) -> tuple[Finder, list[str]]:
-    """RETURNS (tuple): Finder of Presidio's analyzer at threshold 0 (its default), and the names of
-    its recognizers; `every`: also those that are off by default, and our phone regions.
+    """Load Presidio's analyzer at threshold 0, its default.
+
+    every (bool): With the recognizers that are off by default, and our phone regions.
+    RETURNS (tuple): The finder, and the names of its recognizers.
     """
     import tldextract.tldextract
     from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
@@ -124,7 +126,7 @@ def load_ours() -> Finder:
 
 
 def join_spans(spans: Iterable[PhiSpan]) -> list[tuple[int, int]]:
-    """RETURNS (list[tuple[int, int]]): Stretches of text; spans that overlap are one."""
+    """Join spans that overlap into stretches of text."""
     joined: list[tuple[int, int]] = []
     for span in sorted(spans):
         if joined and span.start < joined[-1][1]:
@@ -179,7 +181,7 @@ def score_item(item: Item, spans: list[PhiSpan]) -> Counter[str]:
 
 
 def summarise(counts: Counter[str]) -> dict[str, Any]:
-    """RETURNS (dict): Counts as shares, three digits after the point."""
+    """Turn counts into shares with three decimals."""
 
     def share(part: str, whole: str) -> float | None:
         return round(counts[part] / counts[whole], 3) if counts[whole] else None
@@ -198,7 +200,7 @@ def summarise(counts: Counter[str]) -> dict[str, Any]:
 
 
 def score(items: Sequence[Item], found: list[list[PhiSpan]], threshold: float) -> dict[str, Any]:
-    """RETURNS (dict): Scores in all, by language, by check digit and by kind."""
+    """Score everything, and by language, check digit and kind."""
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     kinds: dict[str, Counter[str]] = defaultdict(Counter)
     for item, spans in zip(items, found, strict=True):
@@ -261,7 +263,7 @@ def write_missed(
 
 
 def run_presidio(items: Sequence[Item], every: bool) -> dict[str, Any]:
-    """RETURNS (dict): Presidio's scores at its default threshold and at the best of several."""
+    """Score Presidio at its default threshold and at the best of several."""
     find, recognizers = load_presidio(every)
     found = [find(item.text, item.lang) for item in items]
     scores = [score(items, found, threshold) for threshold in PRESIDIO_THRESHOLDS]

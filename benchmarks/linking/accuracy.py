@@ -118,7 +118,7 @@ class Texts:
         return expand_abbreviations(text, self.definitions[doc])
 
     def train(self, mentions: Sequence[GoldMention], linker: Linker) -> Iterator[TrainMention]:
-        """YIELDS (TrainMention): As `fit_docs.gather_mentions` makes them of Docs."""
+        """Make training mentions as `gather_mentions` makes them from Docs."""
         texts = [self.expand(m.doc, m.text) for m in mentions]
         for mention, text, split in zip(mentions, texts, linker.parts(texts), strict=True):
             stated = mention.parts if len(mention.parts) == len(mention.ids) else ()
@@ -150,7 +150,7 @@ def figures(linked: list[LinkedMention], train: Split, ids: set[str]) -> dict[st
 
 @cache
 def find_entities(name: str, texts: tuple[str, ...]) -> list[list[tuple[int, int, str, str]]]:
-    """RETURNS (list[list[tuple]]): Start, end, text and label of what a pipeline finds."""
+    """Find entities with a pipeline: start, end, text and label."""
     nlp = spacy.load(TRIALS / name / "training" / "model-best")
     return [
         [(ent.start_char, ent.end_char, ent.text, ent.label_) for ent in doc.ents]
@@ -159,7 +159,7 @@ def find_entities(name: str, texts: tuple[str, ...]) -> list[list[tuple[int, int
 
 
 def run_ner(corpus: str, split: Split, linker: Linker) -> dict[str, Any] | None:
-    """RETURNS (dict | None): End-to-end figures, None without a pipeline."""
+    """Score mentions that our NER finds; None if its pipeline was not trained."""
     name, label = NER[corpus]
     if not (TRIALS / name / "training" / "model-best").is_dir():
         return None

@@ -130,7 +130,7 @@ def _mentions(
 
 
 def to_linked(mention: GoldMention, *rankings: list[str], nil: bool = False) -> LinkedMention:
-    """RETURNS (LinkedMention): For `score_linking`: the mention with a system's candidates."""
+    """Add a system's candidates to a mention, for `score_linking`."""
     return LinkedMention(mention.doc, mention.text, mention.ids, rankings, nil)
 
 

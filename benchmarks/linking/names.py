@@ -49,7 +49,7 @@ SYNONYM = re.compile(r'synonym: "((?:[^"\\]|\\.)*)"')
 
 
 def _tsv(path: Path) -> Iterator[list[str]]:
-    """Yields the rows after the header."""
+    """Read the rows after the header."""
     open_text = lzma.open if path.suffix == ".xz" else open
     with open_text(path, "rt", encoding="utf8", newline="") as lines:
         rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_MINIMAL)
@@ -58,7 +58,7 @@ def _tsv(path: Path) -> Iterator[list[str]]:
 
 
 def _obo(path: Path) -> Iterator[tuple[str, str]]:
-    """Yields id and name; obsolete terms have a name too, which is all that counts here."""
+    """Read ids and names, also of obsolete terms."""
     concept = ""
     with lzma.open(path, "rt", encoding="utf8") as lines:
         for line in lines:
@@ -71,7 +71,7 @@ def _obo(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _sources() -> Iterator[tuple[str, str, str]]:
-    """Yields concept id, name, language."""
+    """Read concept ids, names and languages."""
     data = data_dir()
     for row in _tsv(data / "mesh" / "mesh2024_descriptor_terms.tsv.xz"):
         yield row[0], row[1], "en"
@@ -97,7 +97,7 @@ def _sources() -> Iterator[tuple[str, str, str]]:
 
 
 def real_names() -> Names:
-    """RETURNS (dict): Concept id -> its names with their language, no name twice."""
+    """Collect the names of each concept with their language, no name twice."""
     found: dict[str, dict[str, str]] = {}
     for concept, name, lang in _sources():
         if name and concept:
@@ -106,8 +106,10 @@ def real_names() -> Names:
 
 
 def qualified(real: Names) -> Iterator[tuple[str, list[str]]]:
-    """Yields concepts with a qualifier on every name: each concept's qualifiers in an order of its
-    own, the concepts shuffled anew before each of its turns."""
+    """Yield concepts with a qualifier on every name.
+
+    Each concept has its own order of qualifiers; the concepts are shuffled before each turn.
+    """
     chance = random.Random(0)
     order = list(real)
     choices = {concept: chance.sample(range(len(QUALIFIERS)), len(QUALIFIERS)) for concept in order}
@@ -155,7 +157,7 @@ def names_path(folder: Path, size: int) -> Path:
 
 
 def read_names(folder: Path, size: int) -> list[str]:
-    """RETURNS (list[str]): The different names, in order."""
+    """Read the different names, in order."""
     found: dict[str, None] = {}
     with names_path(folder, size).open(encoding="utf8") as lines:
         for line in lines:
@@ -166,7 +168,7 @@ def read_names(folder: Path, size: int) -> list[str]:
 
 
 def read_mentions() -> list[str]:
-    """RETURNS (list[str]): The strings of all mentions, in running order, as they are written."""
+    """Read the strings of all mentions, in order of the text."""
     corpora = data_dir()
     paths = (
         corpora / "bc5cdr" / "pubtator" / "CDR_TrainingSet.PubTator.txt",

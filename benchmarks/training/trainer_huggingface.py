@@ -136,8 +136,11 @@ class TokenClassifier:
         return {"input_ids": encoded.ids, "attention_mask": mask, "labels": labels}
 
     def predict(self, docs: list[Doc]) -> Iterator[np.ndarray]:
-        """YIELDS (ndarray): Unnormalised log scores of the tags of a Doc's tokens, fp32,
-        (n_tokens, n_tags). A token without pieces has "O"."""
+        """Score the tags of each Doc's tokens.
+
+        YIELDS (ndarray): Unnormalised log scores, fp32, (n_tokens, n_tags). A token without pieces
+            has "O".
+        """
         self.model.eval()
         collate = DataCollatorForTokenClassification(self.tokenizer)
         for i in range(0, len(docs), PARTS_PER_BATCH):

@@ -93,7 +93,7 @@ def write_parts(task: str, seed: int, updates: int) -> Path:
 def make_config(
     folder: Path, task: str, seed: int, updates: int, *, bf16: bool, same_start: bool
 ) -> Config:
-    """RETURNS (Config): Ours, by the recipe."""
+    """Make our config by the recipe."""
     config = spacy.util.load_config(ROOT / "configs" / "ner.cfg")
     apply_recipe(config, find_recipe(RECIPE))
     changes = {
@@ -171,21 +171,21 @@ def train_theirs(
 
 
 def label_sets(folder: Path) -> list[TagSet]:
-    """RETURNS (list[TagSet]): The tags of the training parts, as our component makes them."""
+    """Make the tags of the training parts as our component does."""
     docs = read_docs(folder / "train.spacy", spacy.blank("es").vocab)
     labels = {ent.label_ for doc in docs for ent in doc.ents}
     return make_tag_sets(labels, scheme="BIO", nested=False)
 
 
 def split_into_sentences(task: str, texts: list[str]) -> list[Doc]:
-    """RETURNS (list[Doc]): Our tokens and sentences of the texts, without annotation."""
+    """Make Docs with our tokens and sentences, without annotation."""
     return list(make_blank(LANG[task], "bioclin_sentences").pipe(texts))
 
 
 def join_parts(
     docs: list[Doc], parts: list[list[Doc]], found: Iterator[Iterable[CharSpan]]
 ) -> list[set[CharSpan]]:
-    """RETURNS (list[set]): What was found in the parts of each Doc, on the Doc's own offsets."""
+    """Move the spans found in the parts of each Doc to the Doc's own offsets."""
     joined = []
     for doc, of_doc in zip(docs, parts, strict=True):
         begin, spans = 0, set()
@@ -198,13 +198,13 @@ def join_parts(
 
 
 def best_tags(part: Doc, scores: np.ndarray, tag_set: TagSet) -> list[CharSpan]:
-    """RETURNS (list[CharSpan]): The best tag of each token, read as conlleval and seqeval do."""
+    """Read the best tag of each token as conlleval and seqeval do."""
     tags = [tag_set.tags[i] for i in scores.argmax(1)]
     return [(part[s:e].start_char, part[s:e].end_char, label) for s, e, label in chunks(tags)]
 
 
 def legal_tags(part: Doc, scores: np.ndarray, tag_sets: list[TagSet]) -> list[CharSpan]:
-    """RETURNS (list[CharSpan]): The best legal tags, decoded as our component does."""
+    """Decode the best legal tags as our component does."""
     emissions = torch.from_numpy(scores)[:, None]
     n_tags = tag_sets[0].n_tags
     edges = torch.zeros(1, n_tags)

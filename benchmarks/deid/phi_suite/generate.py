@@ -41,7 +41,7 @@ class Item(NamedTuple):
 
 @cache
 def load_kinds() -> dict[str, dict[str, Any]]:
-    """RETURNS (dict): Kind -> how it is written. `lang` is added."""
+    """Read how each kind is written, and add its `lang`."""
     return {
         kind: {"lang": lang, **spec}
         for lang in LANGS
@@ -55,7 +55,7 @@ def load_frames() -> dict[str, dict[str, list[str]]]:
 
 
 def read_marks(marked: str) -> tuple[str, tuple[Gold, ...]]:
-    """RETURNS (tuple): Text without the marks [[…|type]], and what they marked."""
+    """Remove the marks [[…|type]], and return the text and what they marked."""
     text, gold, end = "", [], 0
     for found in MARK.finditer(marked):
         text += marked[end : found.start()]
@@ -154,7 +154,7 @@ def make_items(split: str) -> tuple[Item, ...]:
 
 
 def _look_alikes(kind: str, templates: list[str], split: str, taken: set[str]) -> dict[str, str]:
-    """RETURNS (dict[str, str]): Text -> its template; LOOK_ALIKES texts, none of them taken."""
+    """Make LOOK_ALIKES texts that are not taken; return text -> template."""
     rng = random.Random(f"{kind} {SEEDS[split]}")
     texts: dict[str, str] = {}
     while len(texts) < LOOK_ALIKES:

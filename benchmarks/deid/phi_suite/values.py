@@ -97,7 +97,7 @@ LENGTHS = {"card": 15, "rut": 8}  # without the check digit, where the pattern d
 
 
 def make_checked(kind: str, rng: random.Random, valid: bool) -> str:
-    """RETURNS (str): Value of a kind in CHECKED, its check right or wrong as wanted."""
+    """Make a value of a kind in CHECKED, with a valid or an invalid check."""
     pattern, alphabet, is_valid = CHECKED[kind]
     while True:
         body = expand(pattern, rng)
@@ -202,7 +202,7 @@ def make_ip6(rng: random.Random, valid: bool) -> dict[str, str]:
 
 
 def make_date(rng: random.Random, lang: str) -> dict[str, str | int]:
-    """RETURNS (dict): Parts of a date from 1990 to 2023: d, m, y, yy, month, mon, roman, nth."""
+    """Draw a date from 1990 to 2023, as d, m, y, yy, month, mon, roman and nth."""
     d, m, y = rng.randint(1, 28), rng.randint(1, 12), rng.randint(1990, 2023)
     month = MONTHS[lang].split()[m - 1]
     short = month[:4] if month in ("septiembre", "September") and rng.random() < 0.5 else month[:3]
