@@ -37,7 +37,7 @@ def test_options_set_the_fields_and_leave_those_of_the_command(app):
 
 def test_help_has_the_documentation_of_the_fields(app):
     shown = CliRunner().invoke(app, ["--help"]).output
-    assert "Pairs of names per update." in " ".join(shown.split())
+    assert "Pairs of names per update" in " ".join(shown.split())
     assert "--settings" not in shown
 
 
