@@ -17,8 +17,8 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFa
 
 from ..encoders.loading import quiet
 from ..errors import BioclinError
-from .blocks import NO_LOSS
 from .masked_lm import MaskedLM, MaskedTrainer, make_trainer, open_model, train_masked
+from .masking import NO_LOSS
 from .record import flop_per_piece
 from .settings import PretrainSettings
 from .trainer import find_checkpoint, open_tokenizer, set_up_layers

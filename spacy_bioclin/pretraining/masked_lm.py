@@ -15,7 +15,8 @@ from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast, Training
 from ..encoders.loading import max_window, quiet
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError
-from .blocks import NO_LOSS, MaskedBlocks, Masking, describe_vocabulary, prepare_blocks
+from .blocks import MaskedBlocks, prepare_blocks
+from .masking import NO_LOSS, Masking, describe_vocabulary
 from .record import flop_per_piece, matrix_flops, summarize_log, write_record
 from .settings import PretrainSettings
 from .text.corpus import check_shares

@@ -9,13 +9,9 @@ import torch
 
 from spacy_bioclin.cli.package.package import read_license
 from spacy_bioclin.encoders.loading import load_pretrained
-from spacy_bioclin.pretraining.blocks import (
-    MaskedBlocks,
-    Masking,
-    describe_vocabulary,
-    make_blocks,
-)
+from spacy_bioclin.pretraining.blocks import MaskedBlocks, make_blocks
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
+from spacy_bioclin.pretraining.masking import Masking, describe_vocabulary
 
 ASSETS = Path(__file__).parents[2] / "assets"
 ENCODER = ASSETS / "encoders" / "bioclin-compact"

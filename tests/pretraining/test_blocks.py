@@ -6,15 +6,17 @@ from transformers import PreTrainedTokenizerFast
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.pretraining.blocks import (
-    NO_LOSS,
     MaskedBlocks,
+    make_blocks,
+    prepare_blocks,
+    split_by_share,
+)
+from spacy_bioclin.pretraining.masking import (
+    NO_LOSS,
     Masking,
     Vocabulary,
     describe_vocabulary,
-    make_blocks,
     mask_pieces,
-    prepare_blocks,
-    split_by_share,
 )
 from spacy_bioclin.pretraining.text.corpus import read_documents
 

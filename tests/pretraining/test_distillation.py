@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.encoders.loading import load_pretrained
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.pretraining.blocks import NO_LOSS
 from spacy_bioclin.pretraining.distillation import (
     DistilledLM,
     Objective,
@@ -24,6 +23,7 @@ from spacy_bioclin.pretraining.distillation import (
     open_teacher,
 )
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
+from spacy_bioclin.pretraining.masking import NO_LOSS
 from spacy_bioclin.pretraining.settings import PretrainSettings
 from tests.util import make_encoder
 

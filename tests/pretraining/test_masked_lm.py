@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.encoders.loading import load_pretrained
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.pretraining.blocks import NO_LOSS
 from spacy_bioclin.pretraining.compact import build_compact_encoder
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model, pretrain
+from spacy_bioclin.pretraining.masking import NO_LOSS
 from spacy_bioclin.pretraining.settings import PretrainSettings
 from tests.pretraining.conftest import SENTENCES
 from tests.util import make_encoder
