@@ -164,7 +164,7 @@ def _parse_sentence(lines: list[str], first_line: int, source: str) -> Sentence:
             raise BioclinError(f"{where}: the word is empty or holds a blank")
         if tag != "O" and not (tag[:1] in "BIELSU" and tag[1:2] == "-" and tag[2:]):
             raise BioclinError(
-                f"{where}: the last column is no tag (O, or one of B I E L S U with -Label)"
+                f"{where}: the last column is not a tag (O, or one of B I E L S U with -Label)"
             )
         rows.append(columns)
     return rows

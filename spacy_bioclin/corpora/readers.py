@@ -148,11 +148,11 @@ def _slice_to_doc(doc: Doc, part: Span) -> Doc:
             for layer, items in gold["layers"].items()
         }
         result.user_data[GOLD_KEY] = {**gold, "layers": layers}
-    if said := doc.user_data.get(TEACHER_KEY):
+    if taught := doc.user_data.get(TEACHER_KEY):
         tokens = slice(part.start, part.end)
-        lessons = {
+        targets = {
             layer: {**entry, "marginals": entry["marginals"][tokens]}
-            for layer, entry in said["layers"].items()
+            for layer, entry in taught["layers"].items()
         }
-        result.user_data[TEACHER_KEY] = {**said, "layers": lessons}
+        result.user_data[TEACHER_KEY] = {**taught, "layers": targets}
     return result

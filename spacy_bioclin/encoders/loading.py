@@ -101,7 +101,7 @@ def _explain(name: str, error: Exception) -> str:
         else f"huggingface-cli download {name} --local-dir {folder}"
     )
     return (
-        f"Encoder {name!r} is no local folder, and the Hugging Face hub cannot be reached: "
+        f"Encoder {name!r} is not a local folder, and the Hugging Face hub cannot be reached: "
         f"{reason} On a machine with a network run `{get}`, copy the folder {folder} here, and set "
         f'`name = "{folder}"` in [components.transformer.model] '
         f"(in the project: `--vars.encoder {folder}`)"

@@ -143,7 +143,7 @@ class LinkerBundle:
     def make_generator(self, *, n_candidates: int, lang: str) -> tuple[CandidateGenerator, Ranker]:
         """Open all parts, and make of them what finds and what ranks candidates.
 
-        RAISES (BioclinError): There is no knowledge base, or the parts do not belong together.
+        RAISES (BioclinError): There is not a knowledge base, or the parts do not belong together.
         """
         kb = self.kb
         try:

@@ -150,7 +150,7 @@ class ConceptLinker(Pipe):
     def linker(self) -> Linker:
         """The linker that does the work, made at first use.
 
-        RAISES (BioclinError): There is no knowledge base, or the parts do not belong together.
+        RAISES (BioclinError): There is not a knowledge base, or the parts do not belong together.
         """
         if self._linker is None:
             check_types(self.types, self.kb, self.bundle.error)

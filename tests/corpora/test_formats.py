@@ -205,8 +205,8 @@ BIOC = (
     [
         ("columns", "n.tsv", "a\tO\nb\n", "line 2: 1 columns, expected 2"),
         ("columns", "n.tsv", "a\tO\n\na\tx\tO\nb\tO\n", "line 4: 2 columns, expected 3"),
-        ("columns", "n.tsv", "a\tFINDING\n", "line 1: the last column is no tag"),
-        ("columns", "n.tsv", "a\tB-\n", "line 1: the last column is no tag"),
+        ("columns", "n.tsv", "a\tFINDING\n", "line 1: the last column is not a tag"),
+        ("columns", "n.tsv", "a\tB-\n", "line 1: the last column is not a tag"),
         ("columns", "n.tsv", "\tO\n", "line 1: the word is empty"),
         ("pubtator", "n.txt", "7|t|Ab\n7\t0\t2\tAb\tX\t-1\n", "line 1: a document has to begin"),
         ("pubtator", "n.txt", "\n7|t|Ab\n8|a|Cd\n", "line 2: a document has to begin"),

@@ -76,7 +76,7 @@ class DenseIndex:
             meta = json.loads((path / META).read_text("utf-8"))
         except (OSError, ValueError):
             raise BioclinError(
-                f"{path} is no index of vectors: {META} cannot be read; {AGAIN}"
+                f"{path} is not an index of vectors: {META} cannot be read; {AGAIN}"
             ) from None
         _check(path, meta, kb, encoder)
         default = "cuda" if torch.cuda.is_available() else "cpu"

@@ -80,7 +80,7 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         return 0 if self.kb is None else len(self.kb)
 
     def is_empty(self) -> bool:
-        """Check whether there is no knowledge base yet, which spaCy does before training."""
+        """Check whether there is not a knowledge base yet, which spaCy does before training."""
         return not len(self)
 
     def contains_entity(self, entity: str) -> bool:
@@ -108,7 +108,7 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
             all that begin with C04; other labels may mean any concept.
         min_prior (float): Lowest probability of a candidate, 0 to 1.
         RETURNS (list[list[Candidate]]): The candidates of each mention, most probable first.
-        RAISES (BioclinError): There is no knowledge base, or no concept has one of the types.
+        RAISES (BioclinError): There is not a knowledge base, or no concept has one of the types.
         """
         if types and types is not self._checked:
             check_types(types, self._open_kb())

@@ -49,7 +49,7 @@ def check_meta(meta: Any, where: str) -> None:
     RAISES (BioclinError): It has another format version, or is damaged.
     """
     if not isinstance(meta, dict) or "format" not in meta:
-        raise BioclinError(f"{where} is no knowledge base: {META} names no format")
+        raise BioclinError(f"{where} is not a knowledge base: {META} names no format")
     if meta["format"] != FORMAT:
         raise BioclinError(
             f"{where}: format {meta['format']!r}, this spacy-bioclin reads {FORMAT}: "

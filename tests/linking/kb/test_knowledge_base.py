@@ -178,7 +178,7 @@ def truncate(path):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: (folder / "meta.json").unlink(), "is no knowledge base"),
+        (lambda folder: (folder / "meta.json").unlink(), "is not a knowledge base"),
         (lambda folder: (folder / "meta.json").write_text("{"), "is damaged"),
         (lambda folder: (folder / "meta.json").write_text("[]"), "names no format"),
         (lambda folder: edit_meta(folder, format=FORMAT + 1), f"reads {FORMAT}: build it again"),
