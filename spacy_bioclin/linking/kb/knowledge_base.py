@@ -72,8 +72,8 @@ class KnowledgeBase:
             meta = json.loads((path / META).read_text("utf-8"))
         except OSError as error:
             raise BioclinError(
-                f"{path} is not a knowledge base: {META} cannot be read ({error.strerror}); build one "
-                "with `bioclin kb build SOURCE -o FOLDER`"
+                f"{path} is not a knowledge base: {META} cannot be read ({error.strerror}); build "
+                "one with `bioclin kb build SOURCE -o FOLDER`"
             ) from None
         except (ValueError, RecursionError):
             raise BioclinError(
