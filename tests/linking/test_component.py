@@ -245,9 +245,7 @@ def test_pipeline_that_does_not_carry_it_names_path_and_hash(clinic, tmp_path):
     make(kb, carry=False).to_disk(pipeline)
     assert ids(spacy.load(pipeline)(TEXT)) == KB_IDS
     kb.rename(tmp_path / "other")
-    with pytest.raises(
-        BioclinError, match=r"bioclin_linker.*kb is not a know.*spacy\.load"
-    ):
+    with pytest.raises(BioclinError, match=r"bioclin_linker.*kb is not a know.*spacy\.load"):
         spacy.load(pipeline)
     config = {"components": {"bioclin_linker": {"kb": str(tmp_path / "other")}}}
     assert ids(spacy.load(pipeline, config=config)(TEXT)) == KB_IDS
