@@ -3,11 +3,7 @@
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
 from os import _exit
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .errors import BioclinError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from rich.console import Console
 
 P = TypeVar("P")
@@ -43,6 +41,11 @@ def map_parts(
         for part in parts:
             yield part, work(part)
         return
+    # Imported here: every command shows progress, few start processes.
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
     # Not "fork": the progress bar runs in a thread, and a fork may copy a lock that it holds.
     context = get_context("spawn")
     waiting: deque[tuple[P, Future[R]]] = deque()
@@ -74,6 +77,9 @@ def _start_worker(start: Callable[[], Callable[[Any], Any]]) -> None:
 
 def end_with_parent() -> None:
     """End this process as soon as its parent is killed, instead of working on for nobody."""
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
     parent = parent_process()
 
     def follow() -> None:
