@@ -175,10 +175,10 @@ def test_build_that_cannot(folder, monkeypatch, arguments, message):
 
 
 def test_out_is_something_else(folder):
-    assert "no knowledge base" in fail("build", folder / "icd.csv", "-o", folder)
+    assert "not a knowledge base" in fail("build", folder / "icd.csv", "-o", folder)
     assert "is a file" in fail("build", folder / "icd.csv", "-o", folder / "x.obo.gz")
-    assert "no knowledge base" in fail("info", folder)
-    assert "no knowledge base" in fail("search", folder / "nowhere", "x")
+    assert "not a knowledge base" in fail("info", folder)
+    assert "not a knowledge base" in fail("search", folder / "nowhere", "x")
     below_a_file = folder / "icd.csv" / "kb"
     assert "icd.csv: File exists" in fail("build", folder / "icd.csv", "-o", below_a_file)
     assert (folder / "icd.csv").read_text("utf-8") == ICD
