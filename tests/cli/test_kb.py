@@ -175,7 +175,7 @@ def test_build_that_cannot(folder, monkeypatch, arguments, message):
 
 
 def test_out_is_something_else(folder):
-    assert "not a knowledge base" in fail("build", folder / "icd.csv", "-o", folder)
+    assert "no knowledge base" in fail("build", folder / "icd.csv", "-o", folder)
     assert "is a file" in fail("build", folder / "icd.csv", "-o", folder / "x.obo.gz")
     assert "not a knowledge base" in fail("info", folder)
     assert "not a knowledge base" in fail("search", folder / "nowhere", "x")
