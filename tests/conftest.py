@@ -13,6 +13,13 @@ import pytest
 from tests.util import make_encoder
 
 ROOT = Path(__file__).parents[1]
+# Fixtures of one room that tests of commands use too.
+pytest_plugins = [
+    "tests.linking.fixtures",
+    "tests.packaging.fixtures",
+    "tests.pretraining.fixtures",
+    "tests.runner.fixtures",
+]
 
 
 @pytest.fixture(scope="session")

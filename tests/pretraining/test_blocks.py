@@ -72,7 +72,7 @@ def test_a_sentence_longer_than_a_block_is_cut_not_dropped(
 def test_blocks_are_kept_until_the_text_changes(
     tmp_path: Path, vocabulary: PreTrainedTokenizerFast
 ) -> None:
-    from tests.pretraining.conftest import write_corpus
+    from tests.pretraining.fixtures import write_corpus
 
     corpus = write_corpus(tmp_path / "corpus")
     first = prepare_blocks(corpus, vocabulary, tmp_path / "blocks", length=32)

@@ -15,7 +15,7 @@ from spacy_bioclin.pretraining.compact import build_compact_encoder
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model, pretrain
 from spacy_bioclin.pretraining.masking import NO_LOSS
 from spacy_bioclin.pretraining.settings import PretrainSettings
-from tests.pretraining.conftest import SENTENCES
+from tests.pretraining.fixtures import SENTENCES
 from tests.util import make_encoder
 
 SETTINGS = PretrainSettings(

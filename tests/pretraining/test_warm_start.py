@@ -7,7 +7,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.pretraining.vocabulary import learn_vocabulary
 from spacy_bioclin.pretraining.warm_start import change_vocabulary, keep_lowest_layers, new_vectors
-from tests.pretraining.conftest import SENTENCES
+from tests.pretraining.fixtures import SENTENCES
 from tests.util import make_encoder
 
 
