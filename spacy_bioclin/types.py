@@ -1,5 +1,6 @@
 """Types of the data that several parts of the package exchange, without behaviour."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,6 +8,9 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.float32]
+
+# Called with the share of a work that is done, from 0 to 1, and the number of things done.
+Progress = Callable[[float, int], None]
 
 # Offsets are code points of the whole, untouched text (Python `str` indices), end exclusive.
 Fragment = tuple[int, int]

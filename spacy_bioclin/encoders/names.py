@@ -1,7 +1,7 @@
 """Vectors of names, from encoders aligned on synonyms (SapBERT, Liu et al. 2021)."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ..errors import BioclinError
-from ..types import FloatArray
+from ..types import FloatArray, Progress
 from .loading import load_pretrained
 from .network import CPU_BATCH_PIECES, GPU_BATCH_PIECES
 from .precision import autocast, choose_precision, convert_linear_layers
@@ -22,8 +22,6 @@ MAX_PIECES = 25
 GROUP = 8192
 # Entries of config.json about how it was written.
 NOT_SHAPE = {"_name_or_path", "transformers_version", "architectures", "torch_dtype", "dtype"}
-
-Progress = Callable[[float, int], None]
 
 
 def fold_case(name: str) -> str:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..encoders.names import NameEncoder, Progress
+from ..encoders.names import NameEncoder
 from ..linking.kb.knowledge_base import KnowledgeBase
 from ..linking.names.normalize import name_key
+from ..types import Progress
 from .alignment import align
 from .record import write_json
 from .settings import AlignSettings

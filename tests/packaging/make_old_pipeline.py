@@ -268,7 +268,7 @@ def main(tree: Path, out: Path) -> None:
 
     assert Path(spacy_bioclin.__file__).parents[1] == tree, "run it with the Python of OLD_TREE"
     sys.path.insert(0, str(tree))
-    from tests.conftest import make_encoder
+    from tests.conftest import make_encoder  # of the old tree
 
     without_bf16()
     out.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 from ...catalog.encoders import Encoder
 from ...errors import BioclinError, first_line
 from ...files import CHUNK_BYTES, hash_file, write_atomic
+from ...types import Progress
 
 # File that is written next to the weights: their source and the hash of each file.
 MANIFEST = "fetched.json"
@@ -32,8 +33,6 @@ WEIGHTS = tuple(
 )
 TIMEOUT = 30  # seconds without an answer
 DAMAGED_ARCHIVE = (tarfile.TarError, EOFError, zlib.error)
-
-Progress = Callable[[float, int], None]
 
 
 def fetch_encoder(

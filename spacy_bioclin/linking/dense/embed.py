@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...encoders.names import NameEncoder, Progress, fold_case
+from ...encoders.names import NameEncoder, fold_case
 from ...errors import BioclinError
 from ...files import remove
+from ...types import Progress
 from ..kb.knowledge_base import KnowledgeBase
 from ..names.columns import number_groups, starts
 from ..names.index import hash_text

@@ -20,6 +20,7 @@ from ...errors import BioclinError
 from ...files import find_files, open_atomic, open_binary, write_atomic
 from ...parallel import map_parts
 from ...tokenization.rules import RULES
+from ...types import Progress
 from .corpus import SPLITS
 from .documents import CleanDocument, clean_document, count
 from .overlap import read_test_ngrams
@@ -29,7 +30,6 @@ from .report import Report
 BATCH_BYTES = 200_000
 
 # Called with the share of the bytes that are read, and the number of documents that are done.
-OnProgress = Callable[[float, int], None]
 
 
 class Batch(NamedTuple):
@@ -71,7 +71,7 @@ def clean_texts(
     held_out: float,
     against: Iterable[Path] = (),
     workers: int = 1,
-    on_progress: OnProgress | None = None,
+    on_progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Clean raw text. The result depends on neither the number of workers nor the machine.
 
@@ -84,7 +84,7 @@ def clean_texts(
     held_out (float): Share of the documents to hold out, chosen by a hash of their words.
     against (Iterable[Path]): Test splits to keep out, see `read_test_ngrams`.
     workers (int): Number of processes.
-    on_progress (OnProgress | None): Called after each batch of documents.
+    on_progress (Progress | None): Called after each batch of documents.
     RETURNS (dict[str, Any]): The report.
     RAISES (BioclinError): A setting or a file is invalid, or no document is left.
     """
