@@ -31,6 +31,8 @@ PARTS = {
     "benchmarks.speed.systems",
     "benchmarks.speed.training_systems",
     "benchmarks.training.trainer_huggingface",
+} | {name for name in MODULES if name.startswith("benchmarks.defects.")} - {
+    "benchmarks.defects.compare"
 }
 
 
