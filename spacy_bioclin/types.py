@@ -24,6 +24,10 @@ CharSpan = tuple[int, int, str]
 # The layer "ents" is in `doc.ents`, any other layer is in `doc.spans[layer]`.
 GOLD_KEY = "bioclin_gold"
 
+# Key in the attrs of an encoder's model for a function that cuts a Doc into windows: (model, Doc,
+# tokens with which a window may start, those of them that start a sentence) -> starts of windows.
+FIND_WINDOWS = "find_window_starts"
+
 
 class SpanAnnotation(NamedTuple):
     """A labelled span of a text, as in its corpus file.

@@ -2,10 +2,11 @@
 
 import difflib
 import functools
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import field_validator, model_validator
 
@@ -38,7 +39,9 @@ class Encoder(Settings):
     pretraining (str): Text that it was pretrained on, and where that came from.
     paper (str): What to cite.
     recipe (str): Name of a fine-tuning recipe in recipes.yml.
-    learn_rates (list[float]): Rates that were best for it; [] for those of the recipe.
+    learn_rates (list[float]): Rates that were best for it, the most often best first; [] if none
+        was compared.
+    window (int | None): Pieces per window that suit it; None for 256.
     notes (str): What to know before use.
     unfit (str): Why `spacy-bioclin.Encoder.v1` cannot read the source; "" if it can.
     unconfirmed (list[str]): Fields that no source confirms.
@@ -65,6 +68,7 @@ class Encoder(Settings):
     paper: str
     recipe: str
     learn_rates: list[float]
+    window: int | None
     notes: str
     unfit: str
     unconfirmed: list[str]
@@ -161,3 +165,27 @@ def match_encoder(name: str, encoders: Mapping[str, Encoder]) -> str | None:
     """
     wanted = name.casefold()
     return next((key for key in encoders if wanted in _spellings(key, encoders[key])), None)
+
+
+# Where `bioclin fetch` and transformers write the name of an encoder: file and key.
+RECOGNIZED_BY = (("fetched.json", "name"), ("config.json", "_name_or_path"))
+
+
+def recognize_encoder(folder: Path) -> str | None:
+    """Find which encoder of the catalogue a folder holds, by what was written into it or its name.
+
+    RETURNS (str | None): Name in the catalogue; None if nothing is known.
+    """
+    encoders = load_encoders()
+    stored = [read_json(folder / file).get(key) for file, key in RECOGNIZED_BY]
+    names = (match_encoder(str(name), encoders) for name in [*stored, folder.resolve().name])
+    return next((name for name in names if name), None)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object; {} if there is none."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -1,10 +1,11 @@
 """Corpora of Examples for training and evaluation."""
 
+import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from spacy.attrs import SENT_START
 from spacy.language import Language
@@ -12,40 +13,65 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..errors import BioclinError
-from ..types import GOLD_KEY
+from ..types import FIND_WINDOWS, GOLD_KEY
 from .docbin import read_docs
 
 # Key in `doc.user_data` under which a Doc keeps the predictions of a teacher for its tokens, see
 # `ner.distillation`: {…, "layers": {layer: {…, "marginals": array with a row per token}}}.
 TEACHER_KEY = "bioclin_teacher"
+# From a Doc, the tokens before which it may be cut, and those of them that start a sentence, to the
+# tokens before which it is cut.
+FindStarts = Callable[[Doc, list[int], list[int]], list[int]]
 
 
 def make_corpus(
-    path: Path | None, *, max_tokens: int = 0
+    path: Path | None, *, max_tokens: int | Literal["auto"] = 0
 ) -> Callable[[Language], Iterable[Example]]:
     """Make a corpus reader (registered as `spacy-bioclin.Corpus.v1`).
 
     path (Path | None): A .spacy file or a folder of them, as `bioclin convert` writes them.
-    max_tokens (int): For training: cut Docs at sentence ends into parts of at most so many tokens.
-        0, for evaluation: leave them whole.
+    max_tokens (int | str): For training: cut Docs at sentence ends into parts. "auto": the parts
+        are the windows in which the encoder of the pipeline will read notes, so that training sees
+        what prediction sees. A number: parts have at most so many tokens. 0, for evaluation:
+        leave Docs whole.
     RETURNS (Callable[[Language], Iterable[Example]]): The reader.
-    RAISES (BioclinError): No path is set, or max_tokens is negative.
+    RAISES (BioclinError): No path is set, or max_tokens is no such value.
     """
     if path is None:
         raise BioclinError(
             "spacy-bioclin.Corpus.v1: no path is set; give --paths.train and --paths.dev, or write "
             "them in [paths] of the config"
         )
-    if max_tokens < 0:
-        raise BioclinError(f"spacy-bioclin.Corpus.v1: max_tokens is {max_tokens}, want 0 or more")
+    if max_tokens != "auto" and (isinstance(max_tokens, str) or max_tokens < 0):
+        raise BioclinError(
+            f'spacy-bioclin.Corpus.v1: max_tokens is {max_tokens}, want "auto", or 0 or more'
+        )
     return partial(read_examples, path=Path(path), max_tokens=max_tokens)
 
 
-def read_examples(nlp: Language, *, path: Path, max_tokens: int) -> Iterator[Example]:
+def read_examples(
+    nlp: Language, *, path: Path, max_tokens: int | Literal["auto"]
+) -> Iterator[Example]:
     """Pair the Docs of a corpus, cut into parts, with Docs without annotation."""
+    if max_tokens == "auto":
+        cut = partial(_cut, find_starts=_find_windows(nlp))
+    else:
+        cut = partial(cut_doc, max_tokens=max_tokens)
     for doc in read_docs(path, nlp.vocab):
-        for reference in cut_doc(doc, max_tokens):
+        for reference in cut(doc):
             yield Example(_make_predicted(nlp, reference), reference)
+
+
+def _find_windows(nlp: Language) -> FindStarts:
+    """Find what cuts a Doc into the windows of the pipeline's encoder."""
+    for _, component in nlp.components:
+        model = getattr(component, "model", None)
+        if find := getattr(model, "attrs", {}).get(FIND_WINDOWS):
+            return partial(find, model)
+    raise BioclinError(
+        'spacy-bioclin.Corpus.v1: max_tokens = "auto" cuts notes into the windows of the encoder, '
+        "but the pipeline has no spacy-bioclin.Encoder.v1: set a number of tokens"
+    )
 
 
 def _make_predicted(nlp: Language, reference: Doc) -> Doc:
@@ -70,11 +96,18 @@ def cut_doc(doc: Doc, max_tokens: int) -> list[Doc]:
     """
     if not max_tokens or len(doc) <= max_tokens:
         return [doc]
+    find = partial(cut_points, max_tokens=max_tokens)
+    return _cut(doc, lambda doc, edges, sentences: find(len(doc), edges, sentences))
+
+
+def _cut(doc: Doc, find_starts: FindStarts) -> list[Doc]:
     inside = _inside_spans(doc)
     edges = [i for i in range(1, len(doc)) if i not in inside]
     starts = _sentence_starts(doc)
-    cuts = [0, *cut_points(len(doc), edges, [i for i in edges if i in starts], max_tokens)]
-    slices = [doc[a:b] for a, b in zip(cuts, [*cuts[1:], len(doc)], strict=True)]
+    cuts = find_starts(doc, edges, [i for i in edges if i in starts])
+    if not cuts:
+        return [doc]
+    slices = [doc[a:b] for a, b in itertools.pairwise([0, *cuts, len(doc)])]
     return [_slice_to_doc(doc, part) for part in slices]
 
 

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from spacy.attrs import IDX, LENGTH, SENT_START
@@ -13,8 +13,9 @@ from thinc.api import Model, get_array_module, torch2xp, xp2torch
 from thinc.types import Floats3d, Ragged
 from transformers.modeling_outputs import BaseModelOutput
 
+from ..catalog.choices import choose_settings
 from ..errors import BioclinError
-from ..types import IntArray
+from ..types import FIND_WINDOWS, IntArray
 from . import loading
 from .network import WindowedEncoder
 from .pieces import (
@@ -85,7 +86,7 @@ class EncoderModel(Model[list[Doc], FullTransformerBatch]):
 
 def build_encoder(
     name: str,
-    window: int | None = None,
+    window: int | Literal["auto"] | None = None,
     stride: int | None = None,
     precision: str = "auto",
     max_batch_pieces: int | None = None,
@@ -98,8 +99,8 @@ def build_encoder(
     use `name` any more.
 
     name (str): Folder or hub name of a `transformers` encoder with a fast tokenizer.
-    window (int | None): Pieces per window, special pieces included; None for the most that the
-        encoder can read.
+    window (int | str | None): Pieces per window, special pieces included; "auto" for what suits
+        the encoder, see `choose_settings`; None for the most that it can read.
     stride (int | None): Pieces from one window's start to the next; the rest is the overlap, which
         is encoded twice. None for the size of the window: no overlap.
     precision (str): "auto", "fp32", "bf16", "fp16" or "int8"; see `choose_precision`.
@@ -130,12 +131,17 @@ def build_encoder(
             "transformer_config": dict(transformer_config or {}),
             "tokenizer": None,
             "replace_listener_cfg": _replace_listener_cfg,
+            FIND_WINDOWS: find_window_starts,
         },
     )
 
 
 def _rebuild(
-    config: dict[str, Any], tokenizer: dict[str, str], *, max_batch_pieces: int | None
+    config: dict[str, Any],
+    tokenizer: dict[str, str],
+    window: int | None = None,  # read by `_set_up`
+    *,
+    max_batch_pieces: int | None,
 ) -> WindowedEncoder:
     transformer = loading.build_empty(config)
     pieces = loading.unpack_tokenizer(tokenizer)
@@ -171,6 +177,9 @@ def _set_up(model: EncoderModel) -> None:
     tokenizer = network.tokenizer
     limit = loading.max_window(tokenizer, network.transformer)
     window = model.attrs["window"] or limit
+    if window == "auto":  # once chosen, it belongs to the trained pipeline
+        wanted = choose_settings(model.attrs["name"]).window
+        window = model.shim.cfg.setdefault("window", min(wanted, limit))
     size = window - network.special.n
     stride = model.attrs["stride"] or window
     where = "in [components.transformer.model]"
@@ -220,6 +229,38 @@ def forward(
         return docs
 
     return batch, backprop_encoder
+
+
+def find_window_starts(
+    model: EncoderModel, doc: Doc, edges: list[int], sentences: list[int]
+) -> list[int]:
+    """Find the tokens with which the windows of a Doc start, all but the first, without overlap.
+
+    doc (Doc): The Doc.
+    edges (list[int]): Tokens with which a window may start.
+    sentences (list[int]): Those of them that start a sentence.
+    RETURNS (list[int]): Indices of tokens; empty before the encoder is initialized.
+    """
+    if model.attrs["tokenizer"] is None:
+        return []
+    [pieces] = split_into_pieces(model.tokenizer, [doc.text])
+    size = model.attrs["size"]
+    if len(pieces.ids) <= size:
+        return []
+    token_start, token_end, _ = _token_offsets(doc)
+    alignment = align_tokens(token_start, token_end, pieces)
+    first, boundaries = alignment.first, token_boundaries(alignment)
+    windows = cut_windows(
+        len(pieces.ids),
+        np.intersect1d(first[sentences], boundaries),
+        np.intersect1d(first[edges], boundaries),
+        size=size,
+        overlap=0,
+    )
+    # Of the tokens that begin at a piece, the last one has it; those before it have no pieces.
+    starts = np.searchsorted(first, windows.core_start[1:], side="right") - 1
+    allowed = set(edges)
+    return [start for start in starts.tolist() if start in allowed]
 
 
 def _placeholder(tokenizer: Any) -> Pieces:

@@ -3,7 +3,7 @@
 
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from ...catalog.encoders import Encoder, load_encoders, match_encoder
+from ...catalog.encoders import Encoder, load_encoders, read_json, recognize_encoder
 from ...errors import BioclinError, first_line
 from .. import loading
 from ..network import find_special_pieces
@@ -58,27 +58,9 @@ def inspect_encoder(folder: Path, name: str | None = None) -> Inspection:
     if not folder.is_dir():
         raise BioclinError(f"{folder}: no such folder; `bioclin fetch` gets an encoder")
     encoders = load_encoders()
-    name = name or _recognize(folder, encoders)
+    name = name or recognize_encoder(folder)
     entry = encoders[name] if name else None
     return Inspection(name, list(_inspect(folder, entry)))
-
-
-def _recognize(folder: Path, encoders: Mapping[str, Encoder]) -> str | None:
-    """Find the name that `bioclin fetch` or transformers wrote, or that the folder has."""
-    stored = [_read_json(folder / file).get(key) for file, key in RECOGNIZED_BY]
-    names = (match_encoder(str(name), encoders) for name in [*stored, folder.resolve().name])
-    return next((name for name in names if name), None)
-
-
-RECOGNIZED_BY = (("fetched.json", "name"), ("config.json", "_name_or_path"))
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _inspect(folder: Path, entry: Encoder | None) -> Iterator[Finding]:
@@ -245,7 +227,7 @@ def read_shapes(folder: Path) -> tuple[str, dict[str, Shape]]:
     RAISES (BioclinError): There are no weights, or they cannot be read.
     """
     for file in ("model.safetensors", "pytorch_model.bin"):
-        index = _read_json(folder / f"{file}.index.json").get("weight_map", {})
+        index = read_json(folder / f"{file}.index.json").get("weight_map", {})
         files = sorted(set(index.values())) or [file]
         there = [name for name in files if (folder / name).is_file()]
         if not there:
