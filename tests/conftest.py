@@ -15,6 +15,7 @@ from tests.util import make_encoder
 ROOT = Path(__file__).parents[1]
 # Fixtures of one room that tests of commands use too.
 pytest_plugins = [
+    "tests.contract.fixtures",
     "tests.linking.fixtures",
     "tests.packaging.fixtures",
     "tests.pretraining.fixtures",

@@ -35,18 +35,23 @@ def make_corpus(
         what prediction sees. A number: parts have at most so many tokens. 0, for evaluation:
         leave Docs whole.
     RETURNS (Callable[[Language], Iterable[Example]]): The reader.
-    RAISES (BioclinError): No path is set, or max_tokens is no such value.
+    RAISES (BioclinError): max_tokens is no such value; or, when the corpus is read, no path is set:
+        `spacy debug config` and `spacy init fill-config` accept a config without paths.
     """
     if path is None:
-        raise BioclinError(
-            "spacy-bioclin.Corpus.v1: no path is set; give --paths.train and --paths.dev, or write "
-            "them in [paths] of the config"
-        )
+        return _refuse
     if max_tokens != "auto" and (isinstance(max_tokens, str) or max_tokens < 0):
         raise BioclinError(
             f'spacy-bioclin.Corpus.v1: max_tokens is {max_tokens}, want "auto", or 0 or more'
         )
     return partial(read_examples, path=Path(path), max_tokens=max_tokens)
+
+
+def _refuse(nlp: Language) -> Iterable[Example]:
+    raise BioclinError(
+        "spacy-bioclin.Corpus.v1: no path is set; give --paths.train and --paths.dev, or write "
+        "them in [paths] of the config"
+    )
 
 
 def read_examples(

@@ -85,7 +85,7 @@ class EncoderModel(Model[list[Doc], FullTransformerBatch]):
 
 
 def build_encoder(
-    name: str,
+    name: str | None,
     window: int | Literal["auto"] | None = None,
     stride: int | None = None,
     precision: str = "auto",
@@ -98,7 +98,8 @@ def build_encoder(
     Weights are read by `nlp.initialize()`, or come with the pipeline; a trained pipeline does not
     use `name` any more.
 
-    name (str): Folder or hub name of a `transformers` encoder with a fast tokenizer.
+    name (str | None): Folder or hub name of a `transformers` encoder with a fast tokenizer; None to
+        check or fill a config that does not name one yet.
     window (int | str | None): Pieces per window, special pieces included; "auto" for what suits
         the encoder, see `choose_settings`; None for the most that it can read.
     stride (int | None): Pieces from one window's start to the next; the rest is the overlap, which
@@ -153,6 +154,11 @@ def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
     strategy says so."""
     if model.attrs["tokenizer"] is not None:
         return
+    if model.attrs["name"] is None:
+        raise BioclinError(
+            "[components.transformer.model] name is null: give the folder or hub name of an "
+            "encoder (--paths.encoder FOLDER)"
+        )
     tokenizer, transformer = loading.load_pretrained(
         model.attrs["name"], model.attrs["transformer_config"]
     )

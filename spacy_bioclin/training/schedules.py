@@ -5,32 +5,56 @@ from collections.abc import Iterator
 from ..errors import BioclinError
 
 
-def make_warmup_linear(initial_rate: float, warmup: float, total_steps: int) -> Iterator[float]:
+class WarmupLinear(Iterator[float]):
+    """Yield the rates of `make_warmup_linear`. Unlike a generator it can be copied and pickled, and
+    with it a pipeline that has an optimizer.
+
+    peak (float): The highest rate.
+    n_rising (int): Updates before the peak.
+    total_steps (int): Number of updates; 0 if it is unknown.
+    """
+
+    def __init__(self, peak: float, n_rising: int, total_steps: int) -> None:
+        self.peak, self.n_rising, self.total_steps = peak, n_rising, total_steps
+        self.step = 0
+
+    def __next__(self) -> float:
+        step, self.step = self.step, self.step + 1
+        if step < self.n_rising:  # starts above 0: an update at rate 0 would teach nothing
+            return self.peak * (step + 1) / (self.n_rising + 1)
+        if not self.total_steps:
+            return self.peak
+        left = max(0, self.total_steps - step)
+        return self.peak * left / max(1, self.total_steps - self.n_rising)
+
+
+def make_warmup_linear(
+    initial_rate: float, warmup: float = 0.0, *, total_steps: int | str, warmup_steps: int = 0
+) -> Iterator[float]:
     """Make a schedule that rises linearly to a peak and falls linearly to 0 (registered as
     `spacy-bioclin.warmup_linear.v1`).
 
-    Unlike thinc's `warmup_linear.v1` it takes the warm-up as a share of all updates, as papers do,
-    because the number of updates may be unknown until the corpus has been read.
+    It differs from thinc's `warmup_linear.v1` in two ways. The warm-up may be a share of all
+    updates, as in papers, because their number may be unknown until the corpus has been read. And
+    the number of updates may be unknown: then the rate stays at its peak. This is so if
+    `max_steps` is 0, which is spaCy's "no limit", and outside of training runs: spaCy passes the
+    reference `${training.max_steps}` itself in `nlp.create_optimizer()`, `nlp.resume_training()`
+    and `nlp.initialize()`.
 
     initial_rate (float): The peak.
     warmup (float): Share of the updates before the peak, from 0 to less than 1; BERT has 0.1
         (Devlin et al. 2019).
-    total_steps (int): Number of updates; `${training.max_steps}`.
+    total_steps (int | str): Number of updates: `${training.max_steps}`.
+    warmup_steps (int): Number of updates before the peak, instead of `warmup`.
     RETURNS (Iterator[float]): A rate for each update; 0 for those beyond the last.
-    RAISES (BioclinError): The warm-up is not such a share.
+    RAISES (BioclinError): The warm-up is not such a share or number, or both are given.
     """
+    total = 0 if isinstance(total_steps, str) else total_steps
+    given = f"spacy-bioclin.warmup_linear.v1: warmup = {warmup}, warmup_steps = {warmup_steps}"
     if not 0 <= warmup < 1:
         raise BioclinError(
-            f"spacy-bioclin.warmup_linear.v1: warmup = {warmup}, want a share of the updates: a "
-            "number from 0 to less than 1"
+            f"{given}: want a share of the updates as warmup, a number from 0 to less than 1"
         )
-    return _warmup_linear(initial_rate, round(warmup * total_steps), total_steps)
-
-
-def _warmup_linear(peak: float, n_rising: int, total_steps: int) -> Iterator[float]:
-    for step in range(n_rising):  # starts above 0: an update at rate 0 would teach nothing
-        yield peak * (step + 1) / (n_rising + 1)
-    for step in range(n_rising, total_steps):
-        yield peak * (total_steps - step) / (total_steps - n_rising)
-    while True:
-        yield 0.0
+    if warmup_steps < 0 or (warmup and warmup_steps):
+        raise BioclinError(f"{given}: want one of them, and no negative number")
+    return WarmupLinear(initial_rate, warmup_steps or round(warmup * total), total)

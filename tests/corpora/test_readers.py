@@ -162,7 +162,7 @@ def test_errors_name_the_path_and_the_remedy(nlp: Language, tmp_path: Path) -> N
         with pytest.raises(BioclinError, match=rf"{name}.*bioclin convert"):
             list(make_corpus(tmp_path / name)(nlp))
     with pytest.raises(BioclinError, match="no path is set"):
-        make_corpus(None)
+        make_corpus(None)(nlp)
     with pytest.raises(BioclinError, match="max_tokens is -1"):
         make_corpus(tmp_path, max_tokens=-1)
     with pytest.raises(BioclinError, match=r"has to end in \.spacy"):

@@ -1,5 +1,6 @@
 """Learning-rate schedules."""
 
+import pickle
 from itertools import islice
 
 import pytest
@@ -7,20 +8,48 @@ import pytest
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.training.schedules import make_warmup_linear
 
-
-def test_rises_and_falls_linearly() -> None:
-    rates = list(islice(make_warmup_linear(6.0, 0.2, 10), 12))
-    assert rates == pytest.approx([2.0, 4.0, 6.0, 5.25, 4.5, 3.75, 3.0, 2.25, 1.5, 0.75, 0.0, 0.0])
+RATES = [2.0, 4.0, 6.0, 5.25, 4.5, 3.75, 3.0, 2.25, 1.5, 0.75, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("total", [0, 1, 3])
-def test_short_and_empty_trainings(total: int) -> None:
-    rates = list(islice(make_warmup_linear(1.0, 0.1, total), total + 1))
-    assert rates[:1] == [1.0][:total] + [0.0][: 1 - min(total, 1)]
+@pytest.mark.parametrize("warmup", [{"warmup": 0.2}, {"warmup_steps": 2}])
+def test_rises_and_falls_linearly(warmup: dict[str, float]) -> None:
+    rates = list(islice(make_warmup_linear(6.0, total_steps=10, **warmup), 12))
+    assert rates == pytest.approx(RATES)
+
+
+@pytest.mark.parametrize("total", [1, 3])
+def test_short_trainings(total: int) -> None:
+    rates = list(islice(make_warmup_linear(1.0, 0.1, total_steps=total), total + 1))
+    assert rates[0] == 1.0
     assert rates[-1] == 0.0
+
+
+def test_more_warmup_than_training() -> None:
+    rates = list(islice(make_warmup_linear(1.0, total_steps=2, warmup_steps=3), 5))
+    assert rates == [0.25, 0.5, 0.75, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("total", [0, "${training.max_steps}"])
+def test_stays_at_its_peak_if_the_end_is_unknown(total: int | str) -> None:
+    rates = list(islice(make_warmup_linear(1.0, total_steps=total, warmup_steps=1), 4))
+    assert rates == [0.5, 1.0, 1.0, 1.0]
+    assert list(islice(make_warmup_linear(1.0, 0.1, total_steps=total), 2)) == [1.0, 1.0]
+
+
+def test_continues_after_pickling() -> None:
+    schedule = make_warmup_linear(6.0, total_steps=10, warmup_steps=2)
+    assert list(islice(schedule, 3)) == pytest.approx(RATES[:3])
+    copied = pickle.loads(pickle.dumps(schedule))
+    assert list(islice(copied, 9)) == pytest.approx(RATES[3:])
 
 
 @pytest.mark.parametrize("warmup", [-0.1, 1.0, 100])
 def test_a_warmup_that_is_not_a_share(warmup: float) -> None:
-    with pytest.raises(BioclinError, match=f"warmup = {warmup}, want a share"):
-        make_warmup_linear(1.0, warmup, 10)
+    with pytest.raises(BioclinError, match=rf"warmup = {warmup}, .*want a share"):
+        make_warmup_linear(1.0, warmup, total_steps=10)
+
+
+@pytest.mark.parametrize(("warmup", "steps"), [(0.1, 3), (0.0, -1)])
+def test_two_warmups_and_a_negative_one(warmup: float, steps: int) -> None:
+    with pytest.raises(BioclinError, match="want one of them"):
+        make_warmup_linear(1.0, warmup, total_steps=10, warmup_steps=steps)

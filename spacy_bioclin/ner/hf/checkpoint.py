@@ -154,8 +154,7 @@ def make_pipeline(
     scorer = {"@scorers": "spacy-bioclin.span_scorer.v1", "spans_key": spans_key}
     settings = {"aggregation": aggregation, "spans_key": spans_key, "scorer": scorer}
     ner: Any = nlp.add_pipe("bioclin_hf_ner", name="ner", config=settings)
-    attrs = {"tensor": None, "_.trf_data": None}
-    nlp.add_pipe("doc_cleaner", name="cleaner", config={"attrs": attrs, "silent": True})
+    nlp.add_pipe("bioclin_cleaner", name="cleaner")
     transformer: Any = nlp.get_pipe("transformer")
     transformer.initialize(lambda: [], nlp=nlp)
     files = pack_tokenizer(transformer.model.tokenizer)

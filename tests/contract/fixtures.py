@@ -1,0 +1,79 @@
+"""A tiny corpus, and the shipped configs trained on it for a few updates by `spacy train`."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.cli._util import app
+from spacy.tokens import DocBin, Span
+from typer.testing import CliRunner
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+NAMES = sorted(path.stem for path in CONFIGS.glob("*.cfg"))
+OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
+N_TRAIN, N_DEV = 100, 4  # `spacy debug data` calls less than 100 an error
+
+
+def spacy_cli(*arguments: object) -> str:
+    """Run a command of `spacy` and return what it prints."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exit_code:
+        raise AssertionError(result.output) from result.exception
+    return result.output
+
+
+def write_corpus(folder: Path) -> None:
+    """Write train.spacy and dev.spacy, with a layer of diseases and one of PHI."""
+    folder.mkdir()
+    nlp = spacy.blank("es", config=OURS)
+    for split, numbers in (("train", range(N_TRAIN)), ("dev", range(N_TRAIN, N_TRAIN + N_DEV))):
+        docs = DocBin(store_user_data=True)
+        for i in numbers:
+            doc = nlp(
+                f"Paciente con neumonía en el Hospital General. Tos y fiebre desde hace {i} días."
+            )
+            doc.set_ents([Span(doc, 2, 3, "DISEASE")], default="outside")
+            doc.spans["phi"] = [Span(doc, 5, 7, "HOSPITAL")]
+            docs.add(doc)
+        docs.to_disk(folder / f"{split}.spacy")
+
+
+@pytest.fixture(scope="session")
+def contract_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of train.spacy and dev.spacy."""
+    folder = tmp_path_factory.mktemp("contract") / "corpus"
+    write_corpus(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def contract_options(tiny_encoder: Path, contract_corpus: Path) -> list[object]:
+    """Options by which a command uses a shipped config with the tiny corpus and encoder."""
+    values = {
+        "paths.train": contract_corpus / "train.spacy",
+        "paths.dev": contract_corpus / "dev.spacy",
+        "paths.encoder": tiny_encoder,
+        "components.transformer.model.window": 32,
+        "components.transformer.model.stride": 32,
+        "components.transformer.model.precision": "fp32",
+        "training.max_steps": 4,
+        "training.eval_frequency": 2,
+    }
+    return [part for key, value in values.items() for part in (f"--{key}", value)]
+
+
+@pytest.fixture(scope="session")
+def trained(
+    contract_options: list[object], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Function from the name of a shipped config to the folder of a pipeline trained by it."""
+
+    @cache
+    def train(name: str) -> Path:
+        folder = tmp_path_factory.mktemp("trained") / name
+        spacy_cli("train", CONFIGS / f"{name}.cfg", "-o", folder, *contract_options)
+        return folder / "model-last"
+
+    return train
