@@ -3,17 +3,21 @@
 A fold maps all spellings that count as equal to one string. Which differences count depends on the
 purpose:
 
-- `fold_alnum`: case, accents and every separator are ignored. It searches for known values:
-  "García-López", "GARCIA LOPEZ" and "Garc\\nía López" are equal.
+- `fold_plain`: what a reader cannot see does not count: invisible characters, accents, and which
+  blank, dash, quotation mark, digit or width of a letter it is. Case counts. Every rule that finds
+  PHI matches a text in this form, as `FoldedText`.
+- `fold_alnum`: as `fold_plain`, and case and every separator are ignored. It searches for known
+  values: "García-López", "GARCIA LOPEZ" and "Garc\\nía López" are equal.
 - `fold_by_char`: case and accents are ignored, and offsets stay. It is for rules that match words.
 - `fold_spaces`: case and the width of white space are ignored. It counts distinct names.
 
 The fold of concept names is in `linking/names/normalize.py`, since it needs word lists.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 # Shorter values are not searched for. Digits alone must be more, since four are a year or a dose.
 MIN_CHARS = 3
@@ -22,12 +26,84 @@ MIN_DIGITS = 5
 # many words as they have.
 MIN_CHARS_SPLIT = 7
 
+# Default_Ignorable_Code_Point of Unicode 16.0 (DerivedCoreProperties.txt), which unicodedata does
+# not have: nothing is shown for them.
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+_SOFT_HYPHEN = "\u00ad"
+# Characters that look like another one without a decomposition that says so: dashes beside those of
+# category Pd (UTS #39, confusables.txt), blanks, marks of ordinals, quotation marks, slashes,
+# colons, bullets, and Latin letters that are no letter with an accent.
+_LOOK_ALIKES = {
+    **dict.fromkeys("\u02d7\u06d4\u2043\u2212\u2796\u2cba", "-"),
+    "\u2800": " ",
+    **dict.fromkeys("\u2028\u2029", "\n"),
+    **dict.fromkeys("°\u02da\u1d52", "º"),
+    "\u1d43": "ª",
+    **dict.fromkeys("’‘´`\u02b9\u02bc", "'"),
+    **dict.fromkeys("“”«»", '"'),
+    **dict.fromkeys("\u2044\u2215", "/"),
+    **dict.fromkeys("\u2236\ua789", ":"),
+    **dict.fromkeys("•·", "*"),
+    **{"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ı": "i"},
+    **{"ð": "d", "Ð": "D", "þ": "th", "Þ": "Th"},
+}
+# Compatibility decompositions that do not change what is meant, unlike superscripts or fractions.
+_SAME_MEANING = ("<wide", "<narrow", "<small", "<font", "<noBreak", "<compat")
+_WITH_ACCENT = re.compile(r"LATIN (CAPITAL|SMALL) LETTER ([A-Z]) WITH ")
+# Everything but ASCII that stays and the end of a line: nearly all of a note needs no fold.
+_ODD = re.compile(r"[^\n -_a-~]")
+# From so many different ones on, a text is folded character by character.
+_MANY_ODD = 100
+
 TextSpan = tuple[int, int, str]
+
+
+class _Folds(dict[str, str]):
+    """Map a character to what it looks like, or to "" if it is invisible. Results are cached."""
+
+    def __missing__(self, char: str) -> str:
+        self[char] = _fold_visible(char)
+        return self[char]
+
+
+def _fold_visible(char: str) -> str:
+    category = unicodedata.category(char)
+    if char in _LOOK_ALIKES or " " <= char <= "~" or char == "\n":
+        return _LOOK_ALIKES.get(char, char)
+    if category == "Zs" or (category == "Cc" and char.isspace()):
+        return " "
+    if category in ("Cc", "Cf", "Mn", "Me") or _IGNORABLE.match(char):
+        return ""
+    if category == "Pd":
+        return "-"
+    if category == "Nd":
+        return str(unicodedata.decimal(char))
+    if category[0] == "L" and (letter := _WITH_ACCENT.match(unicodedata.name(char, ""))):
+        return letter[2] if letter[1] == "CAPITAL" else letter[2].lower()
+    kind = unicodedata.decomposition(char).partition(">")[0]
+    if kind in _SAME_MEANING or (category[0] == "L" and not kind.startswith("<")):
+        found = [c for c in unicodedata.normalize("NFKD", char) if not unicodedata.combining(c)]
+        is_word = category[0] == "L" or category in ("Nl", "So")
+        if found != [" "] and (len(found) == 1 or (is_word and "".join(found).isascii())):
+            return "".join(_FOLDS[c] if c != char else c for c in found) or char
+    return char
+
+
+_FOLDS = _Folds()
+
+
+def fold_plain(text: str) -> str:
+    """Remove invisible characters and accents, and write blanks, dashes and digits in one way."""
+    return FoldedText(text).plain
 
 
 @lru_cache(maxsize=4096)
 def _fold_char(char: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", char.casefold())
+    decomposed = unicodedata.normalize("NFKD", _FOLDS[char].casefold())
     return "".join(c for c in decomposed if c.isalnum())
 
 
@@ -62,46 +138,90 @@ def compose(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-class FoldedText:
-    """A folded text to search in. A search takes time linear in the length of the text.
+def drop_invisible(text: str) -> str:
+    """Compose letters and their accents (NFC), and remove what is not shown."""
+    return "".join(char for char in compose(text) if _FOLDS[char])
 
-    text (str): The text.
+
+class FoldedText:
+    """A text in the form that rules and searches see, with offsets back to the untouched text.
+
+    text (str): The untouched text.
+    plain (str): See `fold_plain`. `lower` is the same in lower case, of the same length.
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        parts = [_fold_char(char) for char in text]
-        self.folded = "".join(parts)
-        self._places = [i for i, part in enumerate(parts) for _ in part]
+        self.text = self.plain = text
+        # Where each character of `plain` begins and ends in the text; None if offsets are equal.
+        self.places: tuple[list[int], list[int]] | None = None
+        odd = set(_ODD.findall(text))
+        if len(odd) < _MANY_ODD and all(len(_FOLDS[char]) == 1 for char in odd):
+            for char in odd:
+                if _FOLDS[char] != char:
+                    self.plain = self.plain.replace(char, _FOLDS[char])
+        else:
+            self._fold_by_char()
+
+    def _fold_by_char(self) -> None:
+        plain: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        for i, char in enumerate(self.text):
+            folded = _FOLDS[char]
+            if char == _SOFT_HYPHEN and self.text[i + 1 : i + 3].lstrip("\r")[:1] == "\n":
+                folded = "-"  # it is shown at the end of a line
+            if folded:
+                plain.append(folded)
+                starts += [i] * len(folded)
+                ends += [i + 1] * len(folded)
+            elif ends:
+                ends[-1] = i + 1  # it belongs to the character before it
+        self.plain, self.places = "".join(plain), (starts, ends)
+
+    @cached_property
+    def lower(self) -> str:
+        """`plain` in lower case."""
+        return self.plain.lower()
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Map a part of `plain` to the untouched text, with all invisible characters in it.
+
+        start (int): Start in `plain`.
+        end (int): End in `plain`, exclusive; greater than start.
+        RETURNS (tuple[int, int]): Start and end in the text, with the accents and invisible
+            characters that follow the last character.
+        """
+        if self.places is None:
+            return start, end
+        return self.places[0][start], self.places[1][end - 1]
+
+    @cached_property
+    def _alnum(self) -> tuple[str, list[int]]:
+        """Letters and digits of `plain` (see `fold_alnum`), and the place of each in `plain`."""
+        parts = [_fold_char(char) for char in self.plain]
+        return "".join(parts), [i for i, part in enumerate(parts) for _ in part]
 
     def find(self, value: str) -> Iterator[tuple[int, int]]:
         """Find a value as whole words, ignoring case, accents and separators.
 
         value (str): The value. It is never found if it has fewer than MIN_CHARS letters and digits,
             or nothing but fewer than MIN_DIGITS digits.
-        YIELDS (tuple[int, int]): Start and end, in code points.
+        YIELDS (tuple[int, int]): Start and end in the untouched text.
         """
         key = fold_alnum(value)
         if len(key) < (MIN_DIGITS if key.isdigit() else MIN_CHARS):
             return
-        n_words = len(value.split())
-        at = self.folded.find(key)
+        plain, (folded, places) = self.plain, self._alnum
+        n_words = len(fold_plain(value).split())
+        at = folded.find(key)
         while at >= 0:
-            start, end = self._places[at], self._places[at + len(key) - 1] + 1
-            # Include the combining marks of the last letter.
-            while end < len(self.text) and unicodedata.combining(self.text[end]):
-                end += 1
-            whole = not (
-                (start and self.text[start - 1].isalnum())
-                or (end < len(self.text) and self.text[end].isalnum())
-            )
-            if whole and (
-                len(key) >= MIN_CHARS_SPLIT or len(self.text[start:end].split()) == n_words
-            ):
-                yield start, end
-                at = self.folded.find(key, at + len(key))
+            start, end = places[at], places[at + len(key) - 1] + 1
+            whole = not (plain[start - 1 : start].isalnum() or plain[end : end + 1].isalnum())
+            if whole and (len(key) >= MIN_CHARS_SPLIT or len(plain[start:end].split()) == n_words):
+                yield self.place(start, end)
+                at = folded.find(key, at + len(key))
             else:
-                at = self.folded.find(key, at + 1)
+                at = folded.find(key, at + 1)
 
 
 def find_values(values: Iterable[tuple[str, str]], text: str) -> list[TextSpan]:

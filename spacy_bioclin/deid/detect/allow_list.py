@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import srsly
 
-from ...text import fold_alnum
+from ...text import fold_alnum, fold_plain
 from ..surrogates.name_lists import provider_names
 
 ALLOW_LIST = Path(__file__).with_name("allow_list.yml")
@@ -37,8 +37,8 @@ WORD_LISTS = (
     *("titles", "titles_after", "places", "persons", "particles", "openers"),
     *("heads", "open_heads", "heads_after", "results", "drug_words"),
 )
-# Letters with their accents, composed or not.
-WORD = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+")
+# A word of a folded text.
+WORD = re.compile(r"[^\W\d_]+")
 _CLAUSE_END = re.compile(r"[;:()\[\]\r]|[.!?](?=\s|$)|\n\s*\n")
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;\n•*\"«(\-–])\s*$")
 _RESULT = re.compile(r"\s*(?:[:=(]|de|score)?\s*(?:\d|[IVX]+\b|[+\-−]|[A-D]\b)")
@@ -120,7 +120,11 @@ class AllowList:
         end (int): Its end, exclusive.
         RETURNS (bool): True if it is not PHI.
         """
-        body = text[start:end]
+        window = max(0, start - 2 * CONTEXT_CHARS), end + 2 * CONTEXT_CHARS
+        parts = text[window[0] : start], text[start:end], text[end : window[1]]
+        before_body, body, after_body = map(fold_plain, parts)
+        text, start = before_body + body + after_body, len(before_body)
+        end = start + len(body)
         if any(char.isdigit() or char in "@_" for char in body):
             return False
         words = [fold_alnum(word) for word in WORD.findall(body)]
@@ -184,7 +188,10 @@ class AllowList:
         )
 
     def is_introduced(self, text: str, start: int, before: list[Near] | None = None) -> bool:
-        """Check for a title, or the label of a field with a name or a place, before an offset."""
+        """Check for a title, or the label of a field with a name or a place, before an offset.
+
+        text (str): A folded text (see `text.fold_plain`).
+        """
         before = _before(text, start) if before is None else before
         if before and before[0].folded in self._titles and not before[0].gap.strip(" .:\n"):
             return True

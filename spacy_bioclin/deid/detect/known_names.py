@@ -1,5 +1,7 @@
 """Find the names of a known patient in a note: whole, in part, in any order, misspelt, as initials.
 
+Texts and names here are folded (`text.fold_plain`), as `known_patient` gives them.
+
 Confidences:
 
 - EXACT: a word that is a part of the name, apart from case and accents.
@@ -27,11 +29,11 @@ ONE_EDIT, TWO_EDITS = 5, 9
 DETECTOR = "known_patient"
 LABEL = "patient_name"
 # Between the words of a name: "García-López,\nJ."; a full stop only after an initial.
-_GAP = re.compile(r"[\s,_\-–/]{0,20}\Z")
-_STOP = re.compile(r"\.[\s,_\-–/]{0,20}\Z")
-# Inside a word: "Gar-\ncía", or a soft hyphen.
-_BREAK = re.compile(r"(?:[-‐]\s*\n\s*|\u00ad\s*)\Z")
-_SENTENCE_END = re.compile(r"(?:^|[.!?:;\n•*\"«(])\s*\Z")
+_GAP = re.compile(r"[\s,_\-/]{0,20}\Z")
+_STOP = re.compile(r"\.[\s,_\-/]{0,20}\Z")
+# Inside a word: "Gar-\ncía".
+_BREAK = re.compile(r"-\s*\n\s*\Z")
+_SENTENCE_END = re.compile(r"(?:^|[.!?:;\n*\"(])\s*\Z")
 PARTICLES = frozenset(
     ["de", "del", "la", "las", "los", "y", "i", "e", "da", "do", "dos", "van", "von", "der", "den"]
 )
@@ -93,6 +95,7 @@ def read_names(names: Sequence[str], allow_list: AllowList) -> Names:
 def find_names(text: str, names: Names, allow_list: AllowList) -> list[PhiSpan]:
     """Find the patient's names.
 
+    text (str): A folded text.
     RETURNS (list[PhiSpan]): Sorted, not overlapping; neighbouring parts are one span.
     """
     fuzzy: dict[str, bool] = {}

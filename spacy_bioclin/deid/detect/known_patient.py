@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from ...dates import MONTH_NAMES, ROMANS
 from ...settings import Settings, read_settings
-from ...text import MIN_CHARS, MIN_DIGITS, FoldedText, fold_alnum
+from ...text import MIN_CHARS, MIN_DIGITS, FoldedText, fold_alnum, fold_plain
 from ..spans import PhiSpan
 from ..surrogates.wording import word_set
 from .allow_list import load_allow_list
@@ -28,8 +28,8 @@ from .known_names import DETECTOR, EXACT, Word, find_names, read_names, split_wo
 MIN_ID_CHARS = 5
 _ISO = re.compile(r"\d{4}-\d\d-\d\d\Z")
 _SPANISH_ID = re.compile(r"\d{7,8}[A-Za-z]\Z")
-_ADDRESS_GAP = re.compile(r"[\s,.ºª°/:\-–]{0,12}\Z")
-_TOKEN = re.compile(r"(?:[^\W_][\u0300-\u036f]*)+")
+_ADDRESS_GAP = re.compile(r"[\s,.ºª/:\-]{0,12}\Z")
+_TOKEN = re.compile(r"[^\W_]+")
 STREET_TYPES = word_set(
     "c cl calle av avda avenida plaza pza pl paseo po camino carretera ctra ronda travesia urb "
     "urbanizacion via street st road rd avenue ave drive dr lane ln square boulevard blvd"
@@ -87,7 +87,8 @@ class Patient(Settings):
     def _drop_blanks(cls, values: Any) -> Any:
         if not isinstance(values, list | tuple | None):
             return values
-        return [v for v in values or () if v is not None and (not isinstance(v, str) or v.strip())]
+        folded = [fold_plain(v) if isinstance(v, str) else v for v in values or ()]
+        return [v for v in folded if v is not None and (not isinstance(v, str) or v.strip())]
 
 
 def find_known(text: str, patient: Mapping[str, Any], *, lang: str) -> list[PhiSpan]:
@@ -100,12 +101,22 @@ def find_known(text: str, patient: Mapping[str, Any], *, lang: str) -> list[PhiS
     RAISES (BioclinError): A mistake in the data. The message names the key, never the value.
     """
     known = read_settings(Patient, patient, where="patient", private=True)
-    allow_list = load_allow_list(lang)
-    spans = find_names(text, read_names(known.names, allow_list), allow_list) if known.names else []
     folded = FoldedText(text)
+    spans = _find_folded(FoldedText(folded.plain), known, lang)
+    return sorted(
+        span._replace(start=start, end=end)
+        for span in spans
+        for start, end in [folded.place(span.start, span.end)]
+    )
+
+
+def _find_folded(folded: FoldedText, known: Patient, lang: str) -> list[PhiSpan]:
+    """Find the known data in a text that is folded already."""
+    text, allow_list = folded.text, load_allow_list(lang)
+    spans = find_names(text, read_names(known.names, allow_list), allow_list) if known.names else []
     ids = list(known.identifiers)
     if known.id is not None and len(fold_alnum(known.id)) >= MIN_ID_CHARS:
-        ids.append(known.id)
+        ids.append(fold_plain(known.id))
     places = {
         "record_id": _find_ids(folded, ids),
         "phone": _find_phones(folded, known.phones, lang),
@@ -118,7 +129,7 @@ def find_known(text: str, patient: Mapping[str, Any], *, lang: str) -> list[PhiS
     }
     for label, found in places.items():
         spans += [PhiSpan(*place, label, EXACT, DETECTOR) for place in _outermost(found)]
-    return sorted(spans)
+    return spans
 
 
 def _find_ids(folded: FoldedText, values: Iterable[str]) -> Iterator[Place]:
@@ -165,11 +176,11 @@ def _find_date(text: str, day: date | None) -> Iterator[Place]:
     names = "|".join(name for name, number in MONTH_NAMES.items() if number == day.month)
     names = f"(?:{names})"
     months = rf"(?:0?{day.month}|{ROMANS[day.month - 1]}|{names})"
-    days = rf"0?{day.day}(?:st|nd|rd|th|\s?[ºª°])?"
-    years = rf"['’]?(?:{day.year:04d}|{day.year % 100:02d})"
-    sep = r"(?:\s{0,3}[/.\-–,]{1,2}\s{0,3}|\s{1,3}(?:(?:del?|of|the)\s{1,3}){0,2})"
+    days = rf"0?{day.day}(?:st|nd|rd|th|\s?[ºª])?"
+    years = rf"'?(?:{day.year:04d}|{day.year % 100:02d})"
+    sep = r"(?:\s{0,3}[/.\-,]{1,2}\s{0,3}|\s{1,3}(?:(?:del?|of|the)\s{1,3}){0,2})"
     pattern = re.compile(
-        rf"(?<![^\W_])(?<!\d[/.\-])(?:{days}{sep}{months}\.?{sep}(?:a[ñn]o\s{{1,3}})?{years}"
+        rf"(?<![^\W_])(?<!\d[/.\-])(?:{days}{sep}{months}\.?{sep}(?:ano\s{{1,3}})?{years}"
         rf"|{months}\.?{sep}{days}{sep}{years}|{day.year:04d}{sep}{months}{sep}{days}"
         rf"|{day.year:04d}{day.month:02d}{day.day:02d}|{day.day:02d}{day.month:02d}{day.year:04d}"
         rf"|{day.day:02d}{names}{day.year:04d})(?:(?=T\d)|(?![^\W_]|[/.\-]\d))",

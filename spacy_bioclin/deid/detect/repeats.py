@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from ...text import MIN_CHARS, find_values, fold_alnum
+from ...text import MIN_CHARS, find_values, fold_alnum, fold_plain
 from ..labels import SCHEMES, scheme_labels, type_of
 from ..merge import subtract
 from ..rewrite import rewrite
@@ -36,7 +36,8 @@ def values_to_hide(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[tup
     """
     hidden = [span for span in spans if not keeps(span)]
     outside = rewrite(text, [(span.start, span.end, "\n") for span in hidden])[0]
-    ordinary = {fold_alnum(word) for word in _WORD.findall(outside) if word.islower()}
+    words = _WORD.findall(fold_plain(outside))
+    ordinary = {fold_alnum(word) for word in words if word.islower()}
     values: dict[tuple[str, str], None] = {}
     for span in hidden:
         value = text[span.start : span.end]
@@ -79,7 +80,7 @@ def find_repeats(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[PhiSp
 
 def _words_of(value: str, ordinary: set[str]) -> Iterator[str]:
     """List the words of a name that identify a person."""
-    for word in _WORD.findall(value):
+    for word in _WORD.findall(fold_plain(value)):
         folded = fold_alnum(word)
         if len(folded) < MIN_CHARS or folded in NOT_NAMES:
             continue

@@ -1,18 +1,20 @@
 """Find structured PHI by the rules in rules_common.yml, rules_es.yml and rules_en.yml.
 
-A text is read three times: by words (labels such as "NHC", titles, street types), by tokens with a
-digit, and by marks such as "@". The word, token or mark decides which rules may begin there, and
-only these are tried. Every quantifier has a bound, so that any input takes linear time.
+A text is folded first (text.py): no rule sees its untouched form, so that invisible characters or
+another kind of blank, dash or digit hide nothing. It is then read three times: by words (labels
+such as "NHC", titles, street types), by tokens with a digit, and by marks such as "@". The word,
+token or mark decides which rules may begin there, and only these are tried. Every quantifier has a
+bound, so that any input takes linear time.
 """
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from ...errors import BioclinError
+from ...text import FoldedText
 from ..spans import PhiSpan
 from .checks import Check
 from .rule_data import LANGS, Rule, make_label_rules, make_rule, read_entries
@@ -40,9 +42,9 @@ _SHAPE = {ord(char): "a" for char in "abcdefghijklmnopqrstuvwxyz"} | {
 
 
 class View(NamedTuple):
-    """A text in the forms that rules match, all of the same length.
+    """A folded text in the forms that rules match, all of the same length.
 
-    plain (str): Letters without accents, one kind of blank, hyphen and digit.
+    plain (str): See `text.fold_plain`.
     folded (str): The same in lower case.
     joined (str): The same with single line breaks as blanks.
     checked (dict[tuple[Check, str], bool]): Results of checks, by value.
@@ -54,41 +56,9 @@ class View(NamedTuple):
     checked: dict[tuple[Check, str], bool]
 
 
-def _make_plain_table() -> dict[int, str]:
-    table = {}
-    for code in range(0x80, 0x250):
-        base = unicodedata.normalize("NFD", chr(code))[0]
-        if base.isascii() and base.isalpha():
-            table[code] = base
-    blanks = (0x09, 0x0B, 0x0C, 0x0D, 0xA0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x3000)
-    table |= dict.fromkeys((*blanks, 0xFEFF), " ")
-    table |= dict.fromkeys((0xAD, *range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58, 0xFF0D), "-")
-    table |= {0xFF01 + i: chr(0x21 + i) for i in range(94)}
-    table |= dict(zip(map(ord, "°’‘´`“”«»⁄∕•·"), "º''''\"\"\"\"//**", strict=True))
-    return table
-
-
-_PLAIN = _make_plain_table()
-
-
-def make_view(text: str) -> View:
+def make_view(text: FoldedText) -> View:
     """Make the forms of a text."""
-    plain = text.translate(_PLAIN)
-    folded = plain.lower()
-    if len(folded) != len(plain):  # a letter that becomes two in lower case
-        folded = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
-    return View(plain, folded, _BREAK.sub(" ", folded), {})
-
-
-def _compose(text: str) -> tuple[str, list[int]]:
-    """Compose letters and their accents (NFC), and list the original offset of each character."""
-    pieces: list[str] = []
-    starts: list[int] = []
-    for cluster in re.finditer(r".[\u0300-\u036f]{0,8}", text, re.DOTALL):
-        piece = unicodedata.normalize("NFC", cluster[0])
-        pieces.append(piece)
-        starts += [cluster.start()] * len(piece)
-    return "".join(pieces), [*starts, len(text)]
+    return View(text.plain, text.lower, _BREAK.sub(" ", text.lower), {})
 
 
 class RuleSet:
@@ -132,17 +102,14 @@ class RuleSet:
             longer one stays. The label is a PHI type, the detector is the kind of the rule. Many
             have a low confidence.
         """
-        if unicodedata.is_normalized("NFC", text):
-            return self._find(text)
-        composed, starts = _compose(text)
-        found = self._find(composed)
-        return [phi._replace(start=starts[phi.start], end=starts[phi.end]) for phi in found]
-
-    def _find(self, text: str) -> list[PhiSpan]:
-        view = make_view(text)
-        return _resolve(
+        folded = FoldedText(text)
+        view = make_view(folded)
+        found = _resolve(
             [*self._find_words(view), *self._find_numbers(view), *self._find_marks(view)]
         )
+        if folded.places is None:
+            return found
+        return [PhiSpan(*folded.place(phi.start, phi.end), *phi[2:]) for phi in found]
 
     def _find_words(self, view: View) -> Iterator[PhiSpan]:
         by_word = self.by_word

@@ -8,7 +8,7 @@ another run or another machine gives the same as long as its Faker has the same 
 from collections.abc import Callable
 from functools import partial
 
-from ...text import fold_alnum
+from ...text import drop_invisible, fold_alnum
 from .addresses import make_address
 from .context import SurrogateContext
 from .dates import shift_dates
@@ -67,6 +67,7 @@ def make_surrogate(value: str, phi_type: str, context: SurrogateContext) -> str 
     """
     if len(value) > MAX_CHARS:
         return None
+    value = drop_invisible(value)
     if phi_type == "date":
         return shift_dates(value, context)  # it may be another date of the note
     make = MAKERS.get(phi_type)
