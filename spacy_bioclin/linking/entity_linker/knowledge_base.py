@@ -166,6 +166,8 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         """
         kb = self._open_kb()
         rows = [row for id in entity.split(AND) if (row := kb.number(id)) is not None]
+        if len(rows) == 1:
+            return self._vector(rows[0]).tolist()
         if rows:
             return of_length_1(np.sum([self._vector(row) for row in rows], axis=0)).tolist()
         if entity != NIL and not self._has_warned:

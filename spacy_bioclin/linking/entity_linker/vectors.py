@@ -1,5 +1,7 @@
 """Vectors of concepts, for spaCy's `entity_linker`."""
 
+import math
+
 import numpy as np
 
 from ...types import FloatArray
@@ -44,5 +46,13 @@ def trigram_vector(name: str, width: int) -> FloatArray:
 
 
 def of_length_1(vector: FloatArray) -> FloatArray:
-    """Scale a vector to length 1; zeros stay zeros."""
-    return vector / max(float(np.linalg.norm(vector)), float(np.finfo(np.float32).tiny))
+    """Scale a vector to length 1; zeros stay zeros.
+
+    The length is the exact sum of exact squares, rounded once. The sums of numpy and BLAS depend on
+    the instructions of the processor.
+
+    RETURNS (FloatArray): (width,), the same on every machine.
+    """
+    exact = vector.astype(np.float64)
+    length = math.sqrt(math.fsum((exact * exact).tolist()))
+    return (exact / (length or 1.0)).astype(np.float32)
