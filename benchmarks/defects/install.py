@@ -28,3 +28,19 @@ def vectors_are_the_same_on_every_processor(tree: Tree) -> Seen:
         return Seen(False, runs[0].text[-200:])
     hashes = {done.out.strip() for done in runs}
     return Seen(len(hashes) == 1, f"{len(hashes)} results on {len(runs)} processors")
+
+
+@case(25, "`kb build` reads every column of synonyms, and reports the columns that it cannot read.")
+def columns_of_a_table_are_read_or_reported(tree: Tree) -> Seen:
+    tree.write(
+        "hospital.csv",
+        "code,name,synonym 1,synonym 2,other names,ward\n"
+        "H1,infarto,síncope coronario,IAM,ataque al corazón,cardiología\n",
+    )
+    built = tree.bioclin("kb", "build", "hospital.csv", "-o", "kb")
+    names = ("síncope coronario", "IAM", "ataque al corazón")
+    found = [tree.bioclin("kb", "search", "kb", name, "--json") for name in names]
+    n_read = sum('"score": 1.0' in done.out for done in found)
+    reported = "ward" in built.text
+    value = f"{n_read} of 3 synonyms found; unread column reported: {reported}"
+    return Seen(built.code == 0 and n_read == 3 and reported, value)

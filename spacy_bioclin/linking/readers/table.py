@@ -2,9 +2,10 @@
 whatever a hospital exports."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from string import digits
 
 import srsly
 
@@ -20,6 +21,7 @@ Columns = Mapping[str, str | Sequence[str]]
 # In characters; a longer cell begins with a quote that is never closed.
 MAX_CELL = 131_072
 UNCLOSED = "line within a quote: is it never closed?"
+UNREAD = "value in column {!r}, which is not read; to read it, name it in columns"
 DELIMITERS = ("\t", ";", ",", "|")
 _DATA = srsly.read_yaml(Path(__file__).with_name("headers.yml"))
 # See headers.yml: what a column holds -> its usual headers; headers of columns that hold aliases.
@@ -37,10 +39,11 @@ def read_table(
 
     path (Path): The file, compressed or not.
     report (SkipReport): Counts rows without id, with nothing but an id, with more cells than the
-        first line, and lines that a quote makes part of an id or a name.
+        first line, lines that a quote makes part of an id or a name, and the values of each column
+        that is not read.
     columns (Columns | None): "id", "name", "alias", "lang", "type", "definition", "parent", "xref"
         -> header of the column or columns that hold it, or their numbers from 1 in a table without
-        a header line; other columns are ignored. None recognises the usual headers, see `HEADERS`.
+        a header line; other columns are not read. None recognises the usual headers, see `HEADERS`.
     YIELDS (Concept): One for each row.
     RAISES (BioclinError): The file cannot be read, has one column only, lacks a column that
         `columns` names, or has none for the id or for names; a quote is never closed.
@@ -49,8 +52,12 @@ def read_table(
     number, header = next(rows, (1, []))
     where = f"{path}, line {number}"
     found = find_columns(header, columns, where) if columns else recognise_columns(header, where)
+    names = dict(enumerate(header))
     if columns and has_numbers(columns):
         rows = chain([(number, header)], rows)
+        names = {i: str(i + 1) for i in names}
+    read = {i for indices in found.values() for i in indices}
+    unread = {i: UNREAD.format(name) for i, name in names.items() if i not in read}
     of_one_line = [i for key in ("id", "name", "alias") for i in found.get(key, ())]
 
     def to_concept(cells: list[str]) -> Concept:
@@ -61,7 +68,23 @@ def read_table(
             raise SkipError(UNCLOSED, "".join(cells).count("\n") + 1)
         return _to_concept(cells, found)
 
-    yield from parse_rows(rows, to_concept, path, report)
+    yield from parse_rows(count_unread(rows, unread, path, report), to_concept, path, report)
+
+
+def count_unread(
+    rows: Iterable[tuple[int, list[str]]], unread: Mapping[int, str], path: Path, report: SkipReport
+) -> Iterator[tuple[int, list[str]]]:
+    """Count the cells in columns that are not read.
+
+    rows (Iterable[tuple[int, list[str]]]): Line numbers and cells.
+    unread (Mapping[int, str]): Index of a column -> reason for the report.
+    YIELDS (tuple[int, list[str]]): The rows, unchanged.
+    """
+    for number, cells in rows:
+        for i, reason in unread.items():
+            if i < len(cells) and cells[i]:
+                report.skip(reason, f"{path}, line {number}")
+        yield number, cells
 
 
 def read_quoted_rows(path: Path, report: SkipReport) -> Iterator[tuple[int, list[str]]]:
@@ -149,7 +172,7 @@ def recognise_columns(header: Sequence[str], where: str) -> dict[str, list[int]]
     RETURNS (dict[str, list[int]]): Key -> indices of its columns.
     RAISES (BioclinError): No column is recognised for the id, or none for names.
     """
-    names = list(map(fold_alnum, header))
+    names = [fold_alnum(name).rstrip(digits) for name in header]
     found = {"alias": [i for i, name in enumerate(names) if name in ALIAS_HEADERS]}
     taken = set(found["alias"])
     for key, usual in HEADERS.items():

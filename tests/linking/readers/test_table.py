@@ -6,7 +6,7 @@ import pytest
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
-from spacy_bioclin.linking.readers.table import UNCLOSED, Columns, read_table
+from spacy_bioclin.linking.readers.table import UNCLOSED, UNREAD, Columns, read_table
 
 
 def read(
@@ -50,6 +50,25 @@ def test_every_key_and_several_values_a_cell(tmp_path: Path) -> None:
             xrefs=("A:1", "B:2"),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    "headers", ["synonyms,Otros nombres", "Sinónimo 1,Sinónimo 2", "alias_1,siglas"]
+)
+def test_every_column_of_synonyms_is_read(tmp_path: Path, headers: str) -> None:
+    concepts, report = read(tmp_path, f"code,name,{headers}\nA,infarto,ataque|IAM,síncope\n")
+    names = ("ataque", "IAM", "síncope")
+    assert concepts == [Concept("A", "infarto", aliases=tuple(map(Alias, names)))]
+    assert not report.counts
+
+
+def test_values_of_other_columns_are_counted(tmp_path: Path) -> None:
+    text = "id,name,ward,short,Notes\nA,a,x,,\nB,b,y,s,\n"
+    assert read(tmp_path, text)[1].counts == {UNREAD.format("ward"): 2, UNREAD.format("short"): 1}
+    _, report = read(tmp_path, text, {"id": "id", "alias": ["short"]})
+    assert report.counts[UNREAD.format("name")] == 2 and UNREAD.format("short") not in report.counts
+    _, report = read(tmp_path, "A\tx\ty\nB\tz\n", {"id": "1", "name": "2"})
+    assert report.places == {UNREAD.format("3"): [f"{tmp_path / 't.tsv'}, line 1"]}
 
 
 def test_a_description_is_the_name_where_no_other_is(tmp_path: Path) -> None:
