@@ -1,4 +1,8 @@
-"""Find, open and hash files; decide where an output may go, and write it whole or not at all."""
+"""Find, open and hash files; decide where an output may go, and write it whole or not at all.
+
+Links are followed. What cannot be read (a folder without permission, a link to nothing, a pipe) is
+never left out without a word: it is an error, or the caller counts it.
+"""
 
 import bz2
 import gzip
@@ -7,29 +11,37 @@ import lzma
 import os
 import re
 import shutil
+import stat
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from .errors import BioclinError
 
 CHUNK_BYTES = 2**20
-
-
+NOT_THERE = "no such file or folder"
+NOT_REGULAR = "is a pipe, socket or device, not a file"
 COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 
 
 def find_files(
-    paths: Iterable[Path], suffixes: Iterable[str], *, compressed: bool = False
+    paths: Iterable[Path],
+    suffixes: Iterable[str],
+    *,
+    compressed: bool = False,
+    on_bad: Callable[[BioclinError], None] | None = None,
 ) -> Iterator[tuple[str, Path]]:
     """Find the files in some files and folders.
 
     paths (Iterable[Path]): Files with any name, and folders, which are searched at any depth.
     suffixes (Iterable[str]): Ends of the names of the files in folders.
     compressed (bool): Find ".txt.xz" too if ".txt" is wanted, see `COMPRESSED`.
+    on_bad (Callable | None): Called with the error of whatever in a folder cannot be read; None
+        raises it.
     YIELDS (tuple[str, Path]): Path relative to the folder, or name, and file; in the given order,
         sorted within a folder.
     RAISES (BioclinError): A path does not exist, or a folder has no such file.
@@ -38,18 +50,75 @@ def find_files(
 
     def is_wanted(path: Path) -> bool:
         is_packed = compressed and path.suffix in COMPRESSED
-        return (path.stem if is_packed else path.name).endswith(wanted) and path.is_file()
+        return (path.stem if is_packed else path.name).endswith(wanted)
 
     for path in paths:
         if not path.is_dir():
-            if not path.exists():
-                raise BioclinError(f"{path}: no such file or folder")
+            check_regular(path)
             yield path.name, path
             continue
-        files = sorted(filter(is_wanted, path.rglob("*")))
-        if not files:
+        files, faults = [], []
+        for file, fault in walk_files(path, is_wanted):
+            if not fault:
+                files.append(file)
+            elif on_bad is None:
+                raise BioclinError(f"{file}: {fault}")
+            else:
+                faults.append(file)
+                on_bad(BioclinError(f"{file}: {fault}"))
+        if not files and not faults:
             raise BioclinError(f"{path}: no {' or '.join(wanted)} file in this folder")
-        yield from ((file.relative_to(path).as_posix(), file) for file in files)
+        yield from ((file.relative_to(path).as_posix(), file) for file in sorted(files))
+
+
+def walk_files(
+    folder: Path, is_wanted: Callable[[Path], bool], above: tuple[tuple[int, int], ...] = ()
+) -> Iterator[tuple[Path, str]]:
+    """Search a folder at any depth, also behind symbolic links.
+
+    is_wanted (Callable): Whether a file is to be found, by its name.
+    above (tuple): Device and inode of the folders that hold this one: a link back to one of them is
+        not followed again.
+    YIELDS (tuple[Path, str]): What was found, sorted by name, files before folders; and why it
+        cannot be read, or "". Folders are only among those that cannot be read.
+    """
+    folders = []
+    try:
+        info = folder.stat()
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        yield folder, f"cannot be read ({error.strerror})"
+        return
+    here = (info.st_dev, info.st_ino)
+    for path in entries if here not in above else ():
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            # It may have been a folder of notes.
+            yield path, f"is a link that cannot be followed ({error.strerror})"
+            continue
+        if stat.S_ISDIR(mode):
+            folders.append(path)
+        elif is_wanted(path):
+            yield path, "" if stat.S_ISREG(mode) else NOT_REGULAR
+    for path in folders:
+        yield from walk_files(path, is_wanted, (*above, here))
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is not a file, before it is opened: a pipe would wait for ever.
+
+    RAISES (BioclinError): There is no such file, or it is a folder, pipe, socket or device.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        what = "is a link to a file that is not there" if path.is_symlink() else NOT_THERE
+        raise BioclinError(f"{path}: {what}") from None
+    except OSError as error:
+        raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
+    if not stat.S_ISREG(mode):
+        raise BioclinError(f"{path}: {'is a folder' if stat.S_ISDIR(mode) else NOT_REGULAR}")
 
 
 @contextmanager
@@ -60,6 +129,7 @@ def open_binary(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
     YIELDS (tuple): The file, and a function that returns the position on disk, in bytes.
     RAISES (BioclinError): The file cannot be read or is broken, also while the block reads it.
     """
+    check_regular(path)
     try:
         with path.open("rb") as raw:
             if opener := COMPRESSED.get(path.suffix):
@@ -217,8 +287,37 @@ def check_output(
     )
 
 
+@contextmanager
+def lock_output(path: Path) -> Iterator[None]:
+    """Let no other process write an output until the block ends.
+
+    The lock is a hidden file beside the output. The system opens it again if the process is killed.
+
+    RAISES (BioclinError): Another process is writing the output.
+    """
+    from filelock import FileLock, Timeout
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.with_name(f".{path.name}.lock")
+    lock = FileLock(file, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BioclinError(
+            f"{path}: another run is writing it; wait until that has ended, or give another name"
+        ) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # on Windows an open file cannot be removed
+            file.unlink()  # before the release: a process that has it open tries again
+        lock.release()
+
+
 class Output:
     """A file or folder that a command writes: checked when the command starts, then written whole.
+
+    While it is written it is locked, so that two runs with one output cannot mix.
 
     path, inputs, overwrite, marker: See `check_output`.
     private (bool): Only the user may read it: it holds text of notes.
@@ -233,21 +332,35 @@ class Output:
         marker: str = "",
         private: bool = False,
     ) -> None:
-        check_output(path, inputs=inputs, overwrite=overwrite, marker=marker)
         self.path = path
         self.private = private
+        self._check = partial(
+            check_output, path, inputs=list(inputs), overwrite=overwrite, marker=marker
+        )
+        self._check()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with lock_output(self.path):
+            self._check()  # another run may have written it since
+            yield
 
     def write(self, content: str | bytes) -> None:
         """Write the whole file or nothing."""
-        write_atomic(self.path, content, private=self.private)
+        with self._locked():
+            write_atomic(self.path, content, private=self.private)
 
-    def open(self, mode: str = "w") -> AbstractContextManager[IO[Any]]:
+    @contextmanager
+    def open(self, mode: str = "w") -> Iterator[IO[Any]]:
         """Open the file, see `open_atomic`."""
-        return open_atomic(self.path, mode, private=self.private)
+        with self._locked(), open_atomic(self.path, mode, private=self.private) as file:
+            yield file
 
-    def open_folder(self) -> AbstractContextManager[Path]:
+    @contextmanager
+    def open_folder(self) -> Iterator[Path]:
         """Make the folder, see `open_folder`."""
-        return open_folder(self.path, private=self.private)
+        with self._locked(), open_folder(self.path, private=self.private) as folder:
+            yield folder
 
 
 def remove(path: Path) -> None:

@@ -1,14 +1,20 @@
 """Read text files exactly as they are, and name the files of documents."""
 
+import codecs
 import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import BioclinError
+from ..files import check_regular
 from ..types import AnnotatedText, Fragment, SpanAnnotation
 
 BOM = "\ufeff"
+NUL = (
+    "has NUL characters, as UTF-16 has; convert the text to UTF-8 first, or say what it is if the "
+    "command has --encoding"
+)
 # First part of the ids of annotations that hold the layout of a file, for writing it again.
 LAYOUT = "layout:"
 # Characters of an id that mean something in a path, on any system.
@@ -51,24 +57,54 @@ def skip_errors(read: Reader) -> Reader:
     return read_or_skip
 
 
-def read_text(path: Path) -> str:
-    """Read UTF-8 with nothing changed: byte-order mark, CR and tabs stay, for offsets count them.
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    """Read a text with nothing changed: byte-order mark, CR and tabs stay, for offsets count them.
 
     path (Path): The file.
+    encoding (str): Its encoding.
     RETURNS (str): Its text.
-    RAISES (BioclinError): The file is missing or is not UTF-8.
+    RAISES (BioclinError): The file is missing, is not a file, or has another encoding.
     """
+    check_regular(path)
     try:
         data = path.read_bytes()
     except OSError as error:
         raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
+    return decode(data, encoding, str(path))
+
+
+def decode(data: bytes, encoding: str, source: str) -> str:
+    """Decode a text with nothing changed, see `read_text`.
+
+    source (str): What it comes from, for the error message.
+    """
     try:
-        return data.decode("utf-8")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BioclinError(
-            f"{path}, line {line}: not UTF-8 (byte {error.start}); convert the file to UTF-8 first"
+            f"{source}, line {line}: not {encoding.upper()} (byte {error.start}); convert the "
+            "text to UTF-8 first, or say what it is if the command has --encoding"
         ) from None
+    # UTF-16 without a byte-order mark is UTF-8 in which nothing can be found.
+    if "\0" in text:
+        raise BioclinError(f"{source}: {NUL}")
+    return text
+
+
+def check_encoding(name: str) -> str:
+    """Check that an encoding exists, and find its usual name.
+
+    RAISES (BioclinError): There is no such encoding of text.
+    """
+    try:
+        usual = codecs.lookup(name).name
+        "".encode(usual)
+    except LookupError:
+        raise BioclinError(
+            f"--encoding {name}: no such encoding; want one such as utf-8, cp1252 or latin-1"
+        ) from None
+    return usual
 
 
 def to_file_name(id: str) -> str:

@@ -27,7 +27,7 @@ from .operators import MASK, YEAR, NoteContext, Target, apply_operator
 from .policy import Policy, make_policy
 from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
-from .secret import Secret, read_key
+from .secret import patient_secret, read_key
 from .spans import NEURAL, PhiSpan, get_phi, make_span
 from .surrogates.context import DateShift, SurrogateContext
 from .surrogates.dates import shift_days
@@ -206,7 +206,7 @@ class Deidentifier(Pipe):
         """Collect what operators need; a note without a patient's id has a patient of its own."""
         if self.key is None:
             return NoteContext(self.lang, None, {})
-        secret = Secret(self.key, str(patient.get("id") or f"note:{fold_alnum(text)}"))
+        secret = patient_secret(self.key, patient.get("id"), text)
         values = [text[span.start : span.end] for span in spans]
         years = (YEAR.search(text, span.start, span.end) for span in spans)
         year = next((int(found.group()) for found in years if found), LEAP_YEAR)

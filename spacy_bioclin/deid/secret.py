@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BioclinError
+from ..text import fold_alnum
 
 KEY_VARIABLE = "BIOCLIN_DEID_KEY"
 MIN_KEY_BYTES = 16
@@ -37,6 +38,15 @@ class Secret(NamedTuple):
     def number(self, purpose: str, value: str, n: int) -> int:
         """Derive a number from 0 to n - 1, uniform up to about 2**-64."""
         return int.from_bytes(self.derive(purpose, value)[:16], "big") % n
+
+
+def patient_secret(key: bytes, patient_id: object, text: str) -> Secret:
+    """Make the secret of a note's patient.
+
+    patient_id (object): Its id; a note without one has a patient of its own.
+    text (str): The note.
+    """
+    return Secret(key, str(patient_id or f"note:{fold_alnum(text)}"))
 
 
 def read_key(path: Path | None = None) -> bytes | None:

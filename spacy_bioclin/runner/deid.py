@@ -1,51 +1,58 @@
-"""De-identify records: the note goes through the pipeline, the other columns are copied.
+"""De-identify records: the note goes through the pipeline, the other columns as the user said.
 
-A record that would still contain a PHI string is never written.
+A record that would still contain something that was hidden is never written.
 """
 
 import json
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..deid.secret import Secret
+from ..deid.pipeline import find_deid
+from ..deid.secret import Secret, patient_secret
+from ..deid.surrogates.context import DateShift, SurrogateContext
+from ..deid.surrogates.dates import shift_days
 from ..errors import BioclinError
 from ..text import find_leaks
+from .columns import FILE, KNOWN, Columns, Row, find_field, find_kind, map_fields, walk_fields
+from .leaks import Hidden, find_names
 from .parts import Part, add_counts
-from .records import FILE, Columns, Form, Record, Row, TextFiles
-from .work import Counts, Done, UselessError
+from .records import Form, Record, TextFiles
+from .stamps import as_text, read_birth_date, shift_value
+from .work import Counts, Done
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-# What --known can name -> key of doc._.patient.
-KNOWN = {
-    "name": "names",
-    "birth_date": "birth_date",
-    "identifier": "identifiers",
-    "phone": "phones",
-    "email": "emails",
-    "address": "addresses",
-}
+    from ..deid.component import Deidentifier
+    from ..deid.result import DeidResult
+
 N_HASH_DIGITS = 20  # 80 bits: among 50 million names, two alike once in a billion runs
 
 
-class LeakError(UselessError):
-    """A record that would be written contains PHI."""
+class LeakError(BioclinError):
+    """A record that would be written contains PHI.
+
+    id (str): Its id or the name of its file; "" if that contains PHI, or there is none.
+    """
+
+    def __init__(self, message: str, id: str) -> None:
+        super().__init__(message)
+        self.id = id
 
 
 class DeidJob(NamedTuple):
     """De-identify parts of an input; every process gets a copy through a pipe, with the key.
 
     load (Callable): Makes a pipeline that has bioclin_deid.
-    columns (Columns): The text, ids, known data and dropped columns.
+    columns (Columns): What becomes of each column.
     encode (Callable): Rows -> bytes in the form of the output.
-    key (bytes | None): The secret key; `rename` needs one.
-    rename (bool): Replace names of files, ids and patients with keyed hashes.
+    key (bytes | None): The secret key.
+    rename (bool): Replace names of files and ids of records with keyed hashes.
+    lang (str): Language of the notes, and of the dates in columns.
     files (bool): The notes are files of a folder.
     out (str | None): Name of the output if it is one note.
     """
@@ -55,6 +62,7 @@ class DeidJob(NamedTuple):
     encode: Callable[[Sequence[Row]], bytes]
     key: bytes | None
     rename: bool
+    lang: str
     files: bool = False
     out: str | None = None
 
@@ -67,42 +75,60 @@ class DeidJob(NamedTuple):
         *,
         out: Path,
         rename: bool,
+        lang: str,
     ) -> "DeidJob":
         """Make the job for an input.
 
         RAISES (BioclinError): There is nothing to rename.
         """
-        files = form.path.is_dir()
-        if rename and not (files or form.columns.identifying):
-            raise BioclinError(
-                "--rename: no names to hash; say where they are with --id-column, --patient-column"
-            )
-        if rename:
-            form.make_strings(form.columns.identifying)
+        columns, files = form.columns, form.path.is_dir()
+        if rename and not (files or columns.id):
+            raise BioclinError("--rename: no names to hash; say where they are with --id-column")
+        if isinstance(form, TextFiles):
+            columns = columns._replace(keep=frozenset([FILE]))
         name = out.name if isinstance(form, TextFiles) and not files else None
-        return cls(load, form.columns, form.encode, key, rename, files, name)
+        job = cls(load, columns, form.encode, key, rename, lang, files, name)
+        form.make_strings(column for column in columns.identifying if job.is_hashed(column))
+        return job._replace(encode=form.encode)
+
+    @property
+    def needs_key(self) -> str:
+        """Name the option for which a key is needed, or ""."""
+        if self.rename:
+            return "--rename"
+        if self.columns.dates:
+            return "--date-column (dates are shifted)"
+        if self.columns.patient is not None and self.is_hashed(self.columns.patient):
+            return "--patient-column (its ids are hashed; --keep or --drop are the other ways)"
+        return ""
+
+    def is_hashed(self, path: str) -> bool:
+        """Check whether the values of a field are written as hashes."""
+        kind = find_kind(self.columns, path)
+        return kind == "patient" or (kind == "id" and self.rename)
+
+    def is_copied(self, path: str) -> bool:
+        """Check whether the values of a field are written as they are."""
+        kind = find_kind(self.columns, path)
+        return kind not in ("date", "text") and not self.is_hashed(path)
 
     def describe(self) -> str:
         """Describe what the output depends on, beside pipeline, policy and key, as JSON."""
-        columns = {**self.columns._asdict(), "drop": sorted(self.columns.drop)}
+        columns = {
+            name: sorted(value) if isinstance(value, frozenset) else value
+            for name, value in self.columns._asdict().items()
+        }
         return json.dumps({**columns, "rename": self.rename}, ensure_ascii=False)
 
     def make_audit(self, counts: Counts) -> dict[str, Any]:
-        """Make the audit's part on the records.
-
-        RAISES (BioclinError): No record has a column that was to be dropped.
-        """
-        unseen = self.columns.drop - {*counts.get("dropped", ())}
-        if unseen and counts["written"]:
-            raise UselessError(
-                f"no record has the column {min(unseen)!r}: give its name (--drop, --known) as "
-                "it is in the file"
-            )
+        """Make the audit's part on the records."""
         names = ("read", "written", "skipped", "empty")
         return {
             "records": {name: counts[name] for name in names},
             "skipped_places": counts["places"],
+            "refused": counts["refused"],
             "notes": counts.get("notes", {}),
+            "dates": counts.get("dates", {}),
             "columns": json.loads(self.describe()),
         }
 
@@ -119,86 +145,183 @@ class DeidJob(NamedTuple):
         return make_part
 
     def make_part(self, nlp: "Language", part: Part) -> Done:
-        """Make the safe records of a part.
-
-        RAISES (BioclinError): The pipeline fails on a record, or PHI is left in one (LeakError).
-        """
-        counts: Counts = {"written": len(part.records), "empty": 0, "dropped": {}}
-        rows = []
-        notes = [record for record in part.records if record.row[self.columns.text].strip()]
-        docs = deidentify(nlp, notes, self.columns)
+        """Make the safe records of a part; those that cannot be made safe are refused."""
+        total: Counts = {"written": 0, "empty": 0}
+        rows: list[Row] = []
+        refused: list[dict[str, str]] = []
+        deid = find_deid(nlp)
+        docs = self.deidentify(nlp, [each for each in part.records if not self.is_blank(each)])
         for record in part.records:
-            row = self.keep_columns(record.row)
-            add_counts(counts["dropped"], dict.fromkeys(self.columns.drop & {*record.row}, 1))
-            values: list[tuple[str, str]] = []
-            if record.row[self.columns.text].strip():
-                result = next(docs)._.deid
-                row[self.columns.text] = result.text
-                policies = {result.audit["policy"]: 1}
-                add_counts(counts, {"notes": {**result.audit, "policies": policies}})
-                values = result.phi_values
-            else:
-                counts["empty"] += 1
-            check_leaks(values, find_known(record, self.columns), row, record.place, self)
+            counts: Counts = {"written": 1}
+            try:
+                result = None
+                if self.is_blank(record):
+                    counts["empty"] = 1
+                else:
+                    doc = next(docs)
+                    if isinstance(doc, BioclinError):
+                        raise doc
+                    result = doc._.deid
+                    policies = {result.audit["policy"]: 1}
+                    counts["notes"] = {**result.audit, "policies": policies}
+                row, counts["dates"] = self.make_row(record, result, deid)
+                self.check_leaks(record, result, row)
+            except BioclinError as error:
+                id = {"id": error.id} if isinstance(error, LeakError) and error.id else {}
+                reason = str(error)
+                if not reason.startswith(record.place):
+                    reason = f"{record.place}: {reason}"
+                refused.append({"place": record.place, **id, "reason": reason})
+                continue
             rows.append(row)
-        return Done(self.encode(rows), counts)
+            add_counts(total, counts)
+        return Done(self.encode(rows), total, refused)
 
-    def keep_columns(self, row: Row) -> Row:
-        """Copy the columns of the output, with hashes instead of names if `rename` is set."""
-        kept = {name: value for name, value in row.items() if name not in self.columns.drop}
-        if self.rename:
+    def is_blank(self, record: Record) -> bool:
+        """Check whether a record has no note."""
+        return not record.row[self.columns.text].strip()
+
+    def make_row(
+        self, record: Record, result: "DeidResult | None", deid: "Deidentifier"
+    ) -> tuple[Row, Counts]:
+        """Make the record that is written.
+
+        RETURNS (tuple[Row, Counts]): The row, and how many dates were shifted and removed.
+        """
+        counts: Counts = {}
+        context = None
+        if self.columns.dates:
             assert self.key is not None
-            secret = Secret(self.key, "")
-            if self.files:
-                kept[FILE] = rename_file(secret, kept[FILE])
-            for name in {*self.columns.identifying}:
-                kept[name] = _hash(secret, str(kept[name]))
-        return kept
+            patient = self.find_id(record)
+            text = record.row[self.columns.text]
+            secret = patient_secret(self.key, patient, text if text.strip() else record.place)
+            days = shift_days(secret, deid.policy.keep_weekdays)
+            context = SurrogateContext(secret, self.lang, dates=DateShift(days))
+
+        def change(kind: str | None, value: Any) -> Any:
+            if kind == "text":
+                return value if result is None else result.text
+            if kind == "date" and context is not None:
+                new = shift_value(value, context)
+                if new != value:  # blank
+                    add_counts(counts, {"removed" if new is None else "shifted": 1})
+                return new
+            if kind == "patient" or (kind == "id" and self.rename):
+                return hash_name(self.key, as_text(value).strip())
+            if kind is None:
+                raise BioclinError(f"{record.place}: has a column that was not there before")
+            return value
+
+        row = map_fields(record.row, self.columns, change)
+        if self.files and self.rename:
+            row[FILE] = rename_file(self.key, row[FILE])
+        return row, counts
+
+    def deidentify(
+        self, nlp: "Language", records: Sequence[Record]
+    ) -> Iterator["Doc | BioclinError"]:
+        """Run the pipeline on the notes of records.
+
+        YIELDS (Doc | BioclinError): What the pipeline made, or how it failed. The error names the
+            record, but does not repeat the pipeline's own message, which may quote the note.
+        """
+
+        def make_docs(chosen: Iterable[Record]) -> Iterator["Doc"]:
+            for record in chosen:
+                doc = nlp.make_doc(record.row[self.columns.text])
+                doc._.patient = self.find_patient(record)
+                yield doc
+
+        try:
+            yield from list(nlp.pipe(make_docs(records)))
+        except Exception as error:
+            if len(records) == 1:
+                yield describe_failure(records[0], error)
+                return
+            for record in records:
+                yield from self.deidentify(nlp, [record])
+
+    def find_id(self, record: Record) -> str | None:
+        """Find the patient's id; None without a patient column."""
+        if self.columns.patient is None:
+            return None
+        return as_text(record.row[self.columns.patient]).strip()
+
+    def find_patient(self, record: Record) -> dict[str, Any]:
+        """Collect `doc._.patient`; without a patient column each note has a patient of its own.
+
+        RAISES (BioclinError): A birth date cannot be read.
+        """
+        patient: dict[str, Any] = {}
+        if self.columns.patient is not None:
+            patient["id"] = self.find_id(record)
+        for what, value in self.find_known(record):
+            if what == "birth_date":
+                patient["birth_date"] = value
+            else:
+                patient.setdefault(KNOWN[what], []).append(value)
+        return patient
+
+    def find_known(self, record: Record) -> list[tuple[str, str]]:
+        """List the kinds and values of the record's columns that describe the patient.
+
+        RAISES (BioclinError): A birth date cannot be read.
+        """
+        known = []
+        for what, column in self.columns.known:
+            for value in find_field(record.row, column):
+                text = "" if value is None else as_text(value).strip()
+                if text and what == "birth_date":
+                    day = read_birth_date(value, self.lang)
+                    if day is None:
+                        order = "MM/DD/YYYY" if self.lang == "en" else "DD/MM/YYYY"
+                        raise BioclinError(
+                            f"the known birth_date is not a day, month and year of four digits: "
+                            f"want YYYY-MM-DD, or {order} as --lang {self.lang} has it"
+                        )
+                    text = day.isoformat()
+                if text:
+                    known.append((what, text))
+        return known
+
+    def check_leaks(self, record: Record, result: "DeidResult | None", row: Row) -> None:
+        """Search everything that would be written of a record for PHI, names of columns and file
+        too.
+
+        What is known about the patient is not searched for in the note: what the note had of it is
+        hidden, and a surrogate may be the same by chance.
+
+        RAISES (LeakError): It names the record by its place, and by its id if that has no PHI.
+        """
+        found = [] if result is None else result.phi_values
+        hidden = Hidden([*found, *self.find_known(record)], self.lang)
+        if not hidden.values:
+            return
+        own = as_text(row.get(FILE if self.files else self.columns.id or "") or "")
+        own = "" if hidden.find(own) else own
+        name = f"{record.place} ({own})" if own else record.place
+
+        def leak(kinds: list[str], where: str) -> LeakError:
+            return LeakError(f"{name}: PHI of this record ({', '.join(kinds)}) is in {where}", own)
+
+        if kinds := find_leaks(found, row[self.columns.text]):
+            raise leak(kinds, "the safe note: treat it with another operator in the policy")
+        if self.out is not None and (kinds := hidden.find(self.out)):
+            raise leak(kinds, "the name of OUT: give it another")
+        for column, value in row.items():
+            copied = [each for path, each in walk_fields(value, column) if self.is_copied(path)]
+            if not (kinds := hidden.find([column, *find_names(value), *copied])):
+                continue
+            if column == self.columns.patient and not self.is_hashed(column):
+                raise leak(kinds, "its patient's id: it is hashed if --keep does not name it")
+            if column == (FILE if self.files else self.columns.id):
+                raise leak(kinds, "its name or id: --rename replaces them with hashes")
+            shown = "a column" if hidden.find(column) else f"column {column!r}"
+            raise leak(kinds, f"{shown}: leave it out with --drop, or shift it with --date-column")
 
 
-def make_columns(
-    text: str, record_id: str | None, patient: str | None, known: Sequence[str], drop: Sequence[str]
-) -> Columns:
-    """Read the options on columns.
-
-    RAISES (BioclinError): --known names an unknown kind of data, or a needed column is dropped.
-    """
-    pairs = []
-    for pair in known:
-        what, _, column = pair.partition("=")
-        if what not in KNOWN or not column:
-            raise BioclinError(f"--known {pair}: want WHAT=COLUMN, WHAT one of {', '.join(KNOWN)}")
-        pairs.append((what, column))
-    dropped = frozenset([*drop, *(column for _, column in pairs)])
-    for needed in (text, record_id, patient):
-        if needed in dropped:
-            raise BioclinError(f"{needed}: this column is needed, and cannot be dropped or --known")
-    return Columns(text, record_id, patient, tuple(pairs), dropped)
-
-
-def deidentify(nlp: "Language", records: Sequence[Record], columns: Columns) -> Iterator["Doc"]:
-    """Run the pipeline on the notes of records.
-
-    RAISES (BioclinError): The pipeline fails. The message names the record, but does not repeat the
-        pipeline's own message, which may quote the note.
-    """
-
-    def make_docs(chosen: Iterable[Record]) -> Iterator["Doc"]:
-        for record in chosen:
-            doc = nlp.make_doc(record.row[columns.text])
-            doc._.patient = find_patient(record, columns)
-            yield doc
-
-    try:
-        docs = list(nlp.pipe(make_docs(records)))
-    except Exception as error:
-        if len(records) == 1:
-            raise _failure(records[0], error) from None
-        docs = [doc for record in records for doc in deidentify(nlp, [record], columns)]
-    yield from docs
-
-
-def _failure(record: Record, error: Exception) -> BioclinError:
+def describe_failure(record: Record, error: Exception) -> BioclinError:
+    """Say where a pipeline failed on a record, without its own message."""
     if isinstance(error, BioclinError):  # these never quote
         return BioclinError(f"{record.place}: {error}")
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -209,99 +332,12 @@ def _failure(record: Record, error: Exception) -> BioclinError:
     )
 
 
-def find_patient(record: Record, columns: Columns) -> dict[str, Any]:
-    """Collect `doc._.patient`; without a patient column each note has a patient of its own."""
-    patient: dict[str, Any] = {}
-    if columns.patient is not None:
-        patient["id"] = str(record.row[columns.patient])
-    for what, value in find_known(record, columns):
-        if what == "birth_date":
-            patient["birth_date"] = value
-        else:
-            patient.setdefault(KNOWN[what], []).append(value)
-    return patient
-
-
-def find_known(record: Record, columns: Columns) -> list[tuple[str, str]]:
-    """List the kinds and values of the record's columns that describe the patient.
-
-    RAISES (BioclinError): A birth date is not YYYY-MM-DD.
-    """
-    known = []
-    for what, column in columns.known:
-        value = record.row.get(column)
-        for each in value if isinstance(value, list) else [value]:
-            text = "" if each is None else str(each).strip()
-            if text and what == "birth_date":
-                try:
-                    text = date.fromisoformat(text[:10]).isoformat()
-                except ValueError:
-                    raise BioclinError(
-                        f"{record.place}: the known birth_date is not YYYY-MM-DD"
-                    ) from None
-            if text:
-                known.append((what, text))
-    return known
-
-
-def check_leaks(
-    found: Sequence[tuple[str, str]],
-    known: Sequence[tuple[str, str]],
-    row: Row,
-    place: str,
-    job: DeidJob,
-) -> None:
-    """Search everything that would be written of a record for PHI, names of columns and file too.
-
-    found (Sequence[tuple[str, str]]): Kinds and strings that must not be anywhere.
-    known (Sequence[tuple[str, str]]): Likewise, except in the text: `found` has those that were in
-        the note, and a surrogate may be one by chance.
-    RAISES (LeakError): It names the record by its place, and by its id if that contains no PHI.
-    """
-    everything = [*found, *known]
-    if not everything:
-        return
-    texts = {name: "\n".join(find_texts(value)) for name, value in row.items()}
-    if job.out is not None:
-        texts[FILE] = job.out
-    for column, text in texts.items():
-        in_note = column == job.columns.text
-        kinds = find_leaks(found if in_note else everything, f"{column}\n{text}")
-        if not kinds:
-            continue
-        names = [FILE] if job.files else job.columns.identifying
-        own = texts.get(FILE if job.files else job.columns.id or "", "")
-        name = place if not own or find_leaks(everything, own) else f"{place} ({own})"
-        what = f"{name}: PHI of this record ({', '.join(kinds)}) is in"
-        if in_note:
-            raise LeakError(f"{what} the safe note: treat it with another operator in the policy")
-        if job.out is not None:
-            raise LeakError(f"{what} the name of OUT: give it another")
-        if column in names and not job.rename:
-            raise LeakError(f"{what} its name or id: --rename replaces them with hashes")
-        shown = "a column" if find_leaks(everything, column) else f"column {column!r}"
-        raise LeakError(f"{what} {shown}: leave it out with --drop")
-
-
-def find_texts(value: Any) -> Iterator[str]:
-    """List every string and number in a value, and the names of nested fields."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield str(name)
-            yield from find_texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from find_texts(inner)
-    elif isinstance(value, bytes):
-        yield value.decode("utf-8", "replace")
-    elif value is not None:
-        yield str(value)
-
-
-def rename_file(secret: Secret, name: str) -> str:
+def rename_file(key: bytes | None, name: str) -> str:
     """Hash a path part by part, so that the files of a folder stay together."""
-    return "/".join(_hash(secret, part) for part in name.removesuffix(".txt").split("/")) + ".txt"
+    return "/".join(hash_name(key, part) for part in name.removesuffix(".txt").split("/")) + ".txt"
 
 
-def _hash(secret: Secret, name: str) -> str:
-    return secret.derive("name", name).hex()[:N_HASH_DIGITS]
+def hash_name(key: bytes | None, name: str) -> str:
+    """Hash the name of a file or patient, or an id."""
+    assert key is not None  # Setup.check has looked
+    return Secret(key, "").derive("name", name).hex()[:N_HASH_DIGITS]

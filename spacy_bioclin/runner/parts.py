@@ -67,38 +67,52 @@ def run_parts(
     on_progress (Callable): Called with the share of the input that is done, from 0 to 1, and the
         number of records that this run has processed.
     RETURNS (tuple[int, Counts]): Number of parts, and the sum of their counts with "read",
-        "skipped" and the `places` of those that were skipped.
-    RAISES (BioclinError): A record cannot be read and `skip_bad` is off.
+        "skipped", the `places` of those that cannot be read, and the `refused` ones.
+    RAISES (BioclinError): A record cannot be read, or was refused, and `skip_bad` is off; or all
+        records are refused so far.
     """
-    total: Counts = {"read": 0, "skipped": 0}
+    total: Counts = {"read": 0, "skipped": 0, "written": 0}
     places: list[str] = []
+    refused: list[dict[str, str]] = []
     n_parts = n_made = 0
+
+    def stop(reason: str) -> BioclinError:
+        return BioclinError(f"{reason} (--skip-bad leaves such records out)")
+
+    def add(done: Done) -> None:
+        add_counts(total, {**done.counts, "skipped": len(done.refused)})
+        refused.extend(done.refused)
+        del refused[MAX_PLACES:]
 
     def unfinished() -> Iterator[Part]:
         nonlocal n_parts
         for part in cut(form.read()):
             if part.unreadable and not skip_bad:
-                raise BioclinError(
-                    f"{part.unreadable[0].error} (--skip-bad leaves such records out)"
-                )
+                raise stop(str(part.unreadable[0].error))
             places.extend(bad.place for bad in part.unreadable)
             del places[MAX_PLACES:]
             counts = {"skipped": len(part.unreadable)}
             counts["read"] = len(part.records) + len(part.unreadable)
             add_counts(total, counts)
             n_parts = part.number + 1
-            made = work.counts(part.number)
+            made = work.read(part.number)
             if made is None:
                 yield part
             else:
-                add_counts(total, made)
+                add(made)
 
     for part, done in map_parts(start, unfinished(), processes):
+        if done.refused and not skip_bad:
+            raise stop(done.refused[0]["reason"])
+        if done.refused and not (done.counts["written"] or total["written"]):
+            # It is not the records that are bad.
+            reason = done.refused[0]["reason"]
+            raise BioclinError(f"no record can be written; the first: {reason}")
         work.write(part.number, done)
-        add_counts(total, done.counts)
+        add(done)
         n_made += len(part.records)
         on_progress(form.done / form.total if form.total else 1.0, n_made)
-    return n_parts, {**total, "places": places}
+    return n_parts, {**total, "places": places, "refused": refused}
 
 
 def make_output(

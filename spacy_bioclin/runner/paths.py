@@ -8,10 +8,14 @@ from ..errors import BioclinError
 from ..files import check_inputs
 
 
+def find_audit(out: Path) -> Path:
+    """Name the file that is beside every output."""
+    return out.with_name(f"{out.name}.audit.json")
+
+
 def check_output(
     source: Path,
     out: Path,
-    audit: Path,
     others: Iterable[Path | None] = (),
     *,
     overwrite: bool,
@@ -19,11 +23,11 @@ def check_output(
 ) -> None:
     """Refuse an output that would replace something, or has another form than the input.
 
-    audit (Path): The file beside every output of the command.
     others (Iterable[Path | None]): Other inputs, None for one that was not given.
     resume (bool): Whether the user gave --resume.
     RAISES (BioclinError): The output is there already, has another form, or is in the input.
     """
+    audit = find_audit(out)
     check_inputs(out, [source, *(path for path in others if path is not None)])
     if source.is_dir() and source.resolve() in out.resolve().parents:
         raise BioclinError(f"{out}: is in the input {source}; give an OUT outside it")

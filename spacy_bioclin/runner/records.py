@@ -8,41 +8,16 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..corpora.files import read_text
+from ..corpora.files import BOM, NUL, check_encoding, read_text
 from ..errors import BioclinError
+from ..files import NOT_REGULAR, walk_files
+from .columns import FILE, TEXT, Columns, Row, check_named
 
-Row = dict[str, Any]
-FILE, TEXT = "file", "text"
-
-
-class Columns(NamedTuple):
-    """Names of the columns of a table.
-
-    text (str): Column with the note.
-    id (str | None): Column with the record's id.
-    patient (str | None): Column with the patient's id.
-    known (tuple[tuple[str, str], ...]): (what, column) of data known about the patient.
-    drop (frozenset[str]): Columns that do not go into the output; those of `known` are among them.
-    """
-
-    text: str = TEXT
-    id: str | None = None
-    patient: str | None = None
-    known: tuple[tuple[str, str], ...] = ()
-    drop: frozenset[str] = frozenset()
-
-    @property
-    def identifying(self) -> list[str]:
-        """List the columns with the ids of the record and of the patient."""
-        return [name for name in (self.id, self.patient) if name is not None]
-
-    @property
-    def named(self) -> list[str]:
-        """List all columns that the user named."""
-        return list(dict.fromkeys([self.text, *self.identifying, *sorted(self.drop)]))
+UTF_8 = "utf-8"
 
 
 class Record(NamedTuple):
@@ -71,15 +46,18 @@ class Form:
 
     # Rows -> bytes of a part; a function that can be pickled.
     encode: Callable[[Sequence[Row]], bytes]
-    header: tuple[str, ...] | None = None  # names of the columns, in a file that has a header
+    # Paths of the columns (see columns.py), in a file that has a header.
+    paths: tuple[str, ...] | None = None
 
-    def __init__(self, path: Path, columns: Columns) -> None:
+    def __init__(self, path: Path, columns: Columns, encoding: str = UTF_8) -> None:
         """Open the input.
 
+        encoding (str): Encoding of its text. The output is in UTF-8.
         RAISES (BioclinError): The file cannot be read, or a column that was named is missing.
         """
         self.path = path
         self.columns = columns
+        self.encoding = check_encoding(encoding)
         self.done = 0  # how far the input is read, of `total`
         self.total = _size(path)
         self.left_out = 0  # files that are not notes
@@ -103,57 +81,59 @@ class Form:
     def make_strings(self, names: Iterable[str]) -> None:
         """Write the values of some columns as strings, whatever they are in the input."""
 
-    def check_header(self, header: Sequence[str]) -> None:
+    def check_header(self, header: Sequence[str], paths: Sequence[str] | None = None) -> None:
         """Check the names of the columns.
 
+        paths (Sequence[str] | None): Their paths, if there are fields inside columns.
         RAISES (BioclinError): A column that the user named is missing, or two have the same name.
         """
         if len(set(header)) < len(header):
             raise BioclinError(f"{self.path}: two columns have the same name; rename one of them")
-        for name in self.columns.named:
-            if name not in header:
-                raise BioclinError(
-                    f"{self.path}: no column {name!r}; give its name as it is in the file "
-                    "(--text-column says which one holds the notes)"
-                )
-        self.header = tuple(header)
+        self.paths = tuple(header if paths is None else paths)
+        check_named(self.path, self.paths, self.columns)
 
 
 class TextFiles(Form):
     """A .txt file, or a folder of them at any depth: one note per file."""
 
-    def __init__(self, path: Path, columns: Columns) -> None:
-        super().__init__(path, columns)
+    paths = (FILE, TEXT)
+
+    def __init__(self, path: Path, columns: Columns, encoding: str = UTF_8) -> None:
+        super().__init__(path, columns, encoding)
         if columns != Columns():
             raise BioclinError(
-                f"{path}: a .txt file has no columns: leave --text-column, --id-column, "
-                "--patient-column, --known and --drop out"
+                f"{path}: a .txt file has no columns: leave out the options that name columns"
             )
         self.encode = encode_lines
         self.total = sum(1 for _ in self._walk())
         if not self.total:
             raise BioclinError(f"{path}: no .txt file in this folder")
-        if path.is_dir():
-            self.left_out = sum(len(files) for _, _, files in os.walk(path)) - self.total
 
-    def _walk(self) -> Iterator[Path]:
+    def _walk(self) -> Iterator[tuple[Path, str]]:
+        """List the notes, and whatever cannot be read with the reason."""
         if not self.path.is_dir():
-            yield self.path
+            yield self.path, ""
             return
-        for folder, folders, files in os.walk(self.path, onerror=_raise):
-            folders.sort()
-            yield from (Path(folder, name) for name in sorted(files) if name.endswith(".txt"))
+        self.left_out = 0
+        for path, fault in walk_files(self.path, lambda path: True):
+            if path.name.endswith(".txt") or fault not in ("", NOT_REGULAR):
+                yield path, fault
+            else:
+                self.left_out += 1
 
     def read(self) -> Iterator[Record | Unreadable]:
         """Read each file as a record."""
         top = self.path if self.path.is_dir() else self.path.parent
-        for number, path in enumerate(self._walk(), start=1):
+        for number, (path, fault) in enumerate(self._walk(), start=1):
             self.done = number
             place = f"file {number:,}"
             name = path.relative_to(top).as_posix()
+            if fault:
+                yield Unreadable(number, place, BioclinError(f"{path}: {fault}"))
+                continue
             try:
                 name.encode("utf-8")
-                yield Record(number, place, {FILE: name, TEXT: read_text(path)})
+                yield Record(number, place, {FILE: name, TEXT: read_text(path, self.encoding)})
             except UnicodeEncodeError:
                 error = BioclinError(f"{top}, {place} by name: its name is not UTF-8; rename it")
                 yield Unreadable(number, place, error)
@@ -175,14 +155,14 @@ class TextFiles(Form):
 
     def fingerprint(self) -> str:
         """Hash names, sizes and times of last change of all files."""
-        return fingerprint_files(self._walk())
+        return fingerprint_files(path for path, _ in self._walk())
 
 
 class JsonLines(Form):
     """A .jsonl file: one JSON object per line; empty lines are skipped."""
 
-    def __init__(self, path: Path, columns: Columns) -> None:
-        super().__init__(path, columns)
+    def __init__(self, path: Path, columns: Columns, encoding: str = UTF_8) -> None:
+        super().__init__(path, columns, encoding)
         self.encode = encode_lines
 
     def read(self) -> Iterator[Record | Unreadable]:
@@ -193,7 +173,7 @@ class JsonLines(Form):
                 continue
             number += 1
             place = f"line {line_number:,}"
-            row, reason = _parse(line, first=line_number == 1)
+            row, reason = _parse(line, self.encoding)
             reason = reason or find_fault(row, self.columns)
             if reason:
                 error = BioclinError(f"{self.path}, {place}: {reason}")
@@ -202,30 +182,53 @@ class JsonLines(Form):
                 yield Record(number, place, row)
 
 
-def read_lines(form: Form) -> Iterator[tuple[int, bytes]]:
+def read_lines(form: Form) -> Iterator[tuple[int, str]]:
     """Read a file line by line, and count the bytes in `form.done`.
 
-    YIELDS (tuple[int, bytes]): Number of the line from 1, and the line with its end.
+    YIELDS (tuple[int, str]): Number of the line from 1, and the line with its end. Bytes that are
+        not in the encoding become lone surrogates: `find_coding_fault` finds them.
     RAISES (BioclinError): The file cannot be read.
     """
     form.done = 0
     try:
-        with form.path.open("rb") as file:
+        with form.path.open("rb") as raw:
+            file = TextIOWrapper(raw, form.encoding, "surrogateescape", newline="\n")
             for number, line in enumerate(file, start=1):
-                form.done += len(line)
-                yield number, line
+                form.done = raw.tell()
+                yield number, line.removeprefix(BOM) if number == 1 else line
     except OSError as error:
         raise BioclinError(f"{form.path}: cannot be read ({error.strerror})") from None
+    except UnicodeError:
+        raise BioclinError(
+            f"{form.path}: not {form.encoding.upper()}; is it another one?"
+        ) from None
 
 
-def _parse(line: bytes, *, first: bool) -> tuple[Row, str]:
+def find_coding_fault(text: str, encoding: str) -> str:
+    """Check that a text was in the encoding.
+
+    RETURNS (str): What is wrong with it, or "".
+    """
+    if "\0" in text:
+        return NUL
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        remedy = "; --encoding says which it is" if encoding == UTF_8 else ""
+        return f"not {encoding.upper()}{remedy}"
+    return ""
+
+
+def _parse(line: str, encoding: str) -> tuple[Row, str]:
     """Parse the JSON object of a line.
 
     RETURNS (tuple[Row, str]): The object, and what is wrong with it, or "".
     """
+    if fault := find_coding_fault(line, encoding):
+        return {}, fault
     try:
-        row = json.loads(line.decode("utf-8-sig" if first else "utf-8"))
-        if b"\\u" in line:  # half of a surrogate pair cannot be written as UTF-8
+        row = json.loads(line)
+        if "\\u" in line:  # half of a surrogate pair cannot be written as UTF-8
             json.dumps(row, ensure_ascii=False).encode("utf-8")
     except UnicodeError:
         return {}, "not UTF-8"
@@ -242,8 +245,15 @@ def find_fault(row: Row, columns: Columns) -> str:
     for name in (columns.text, *columns.identifying):
         if row.get(name) is None:
             return f"no {name!r} (missing or null)"
+    for name in columns.identifying:
+        if isinstance(row[name], dict | list):
+            return f"{name!r} is not an id"
+    if columns.patient is not None and not str(row[columns.patient]).strip():
+        return f"no {columns.patient!r} (empty)"
     if not isinstance(row[columns.text], str):
         return f"{columns.text!r} is not a string"
+    if "\0" in row[columns.text]:
+        return NUL
     return ""
 
 
@@ -259,15 +269,14 @@ def _size(path: Path) -> int:
         raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _raise(error: OSError) -> None:
-    raise BioclinError(f"{error.filename}: cannot be read ({error.strerror})")
-
-
 def fingerprint_files(paths: Iterable[Path]) -> str:
     """Hash the names, sizes and times of last change of files."""
     digest = hashlib.sha256()
     for path in paths:
-        info = path.stat()
+        try:
+            info = path.stat()
+        except OSError:
+            info = path.lstat()  # a link that leads nowhere
         line = f"{path} {info.st_size} {info.st_mtime_ns}"
         digest.update(line.encode("utf-8", "surrogateescape") + b"\0")
     return digest.hexdigest()[:16]

@@ -2,13 +2,15 @@
 
 The folder is beside the output and holds a manifest (the settings of the run) and the finished
 parts, each written whole or not at all. At the end, the parts are joined there, and the result is
-moved into place.
+moved into place. Whoever uses the folder holds the lock of the output (files.lock_output), and a
+part of other settings is never used: their hash is in its name and in its first line.
 """
 
 import errno
+import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +22,14 @@ Counts = dict[str, Any]  # numbers, or tables of numbers
 
 
 class Done(NamedTuple):
-    """A part that is finished: its bytes in the output's form, and what was counted."""
+    """A part that is finished: its bytes in the output's form, and what was counted.
+
+    refused (Sequence[dict[str, str]]): Records that are not in it: place, perhaps id, and reason.
+    """
 
     data: bytes
     counts: Counts
-
-
-class UselessError(BioclinError):
-    """An error after which the finished parts are useless; they are removed."""
+    refused: Sequence[dict[str, str]] = ()
 
 
 class Work:
@@ -43,6 +45,8 @@ class Work:
         RAISES (BioclinError): There are such parts and neither is set, or their settings differ.
         """
         self.out = out
+        content = json.dumps(settings, sort_keys=True).encode("utf-8")
+        self.hash = hashlib.sha256(content).hexdigest()[:16]
         self.folder = out.with_name(f".{out.name}.work")
         manifest = self.folder / "manifest.json"
         if self.folder.exists() and not resume:
@@ -70,19 +74,23 @@ class Work:
 
     def path(self, index: int) -> Path:
         """Name the file of a part."""
-        return self.folder / f"{index:08}.part"
+        return self.folder / f"{index:08}.{self.hash}.part"
 
     def write(self, index: int, done: Done) -> None:
-        """Write a finished part: a line with its counts, then its data."""
-        head = json.dumps(done.counts, ensure_ascii=False).encode("utf-8")
-        write_atomic(self.path(index), head + b"\n" + done.data)
+        """Write a finished part: a line about it, then its data."""
+        head = {"settings": self.hash, "counts": done.counts, "refused": list(done.refused)}
+        line = json.dumps(head, ensure_ascii=False).encode("utf-8")
+        write_atomic(self.path(index), line + b"\n" + done.data, private=True)
 
-    def counts(self, index: int) -> Counts | None:
-        """Read the counts of a part; None if it is not finished."""
+    def read(self, index: int) -> Done | None:
+        """Read a finished part without its data; None if it is not finished."""
         if not self.path(index).exists():
             return None
         with self.path(index).open("rb") as file:
-            return json.loads(file.readline())
+            head = json.loads(file.readline())
+        if head["settings"] != self.hash:
+            return None
+        return Done(b"", head["counts"], head["refused"])
 
     def data(self, n_parts: int) -> Iterator[bytes]:
         """Read the data of the parts in order."""
@@ -105,14 +113,14 @@ class Work:
         shutil.rmtree(self.folder)
 
     def give_up(self, error: OSError | BioclinError) -> BioclinError:
-        """Remove what is incomplete; if no part is finished, or they are useless, everything.
+        """Remove what is incomplete, and everything if no part is finished.
 
         RETURNS (BioclinError): The error for the user.
         """
-        if isinstance(error, UselessError) or not any(self.folder.glob("*.part")):
-            shutil.rmtree(self.folder, ignore_errors=True)
-        else:
+        if any(self.folder.glob("*.part")):
             remove(self.folder / "joined")
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
         if isinstance(error, BioclinError):
             return error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

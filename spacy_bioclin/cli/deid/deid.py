@@ -2,6 +2,7 @@
 
 import hmac
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ...deid.policy import Policy
+    from ...runner.deid import DeidJob
     from ...runner.records import Form
+    from ...runner.survey import Field
     from ...runner.work import Counts
 
 WITHOUT_PIPELINE = (
@@ -43,7 +46,14 @@ def main(
     text_column: Annotated[str, typer.Option(help="Column with the note")] = "text",
     id_column: Annotated[str | None, typer.Option(help="Column with the record's id")] = None,
     patient_column: Annotated[
-        str | None, typer.Option(help="Column with the patient's id; else each note has its own")
+        str | None,
+        typer.Option(
+            help="Column with the patient's id, which is hashed; else each note has its own"
+        ),
+    ] = None,
+    date_column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Dates, shifted as those of the patient's notes are"),
     ] = None,
     known: Annotated[
         list[str] | None,
@@ -55,52 +65,92 @@ def main(
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave out; may be repeated")
     ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Write as it is; may be repeated")
+    ] = None,
     rename: Annotated[
-        bool, typer.Option("--rename", help="Names of files, ids and patients become keyed hashes")
+        bool, typer.Option("--rename", help="Names of files and ids of records become keyed hashes")
     ] = False,
+    encoding: Annotated[
+        str, typer.Option(help="Encoding of IN, such as cp1252; OUT is in UTF-8")
+    ] = "utf-8",
     processes: Annotated[int, typer.Option(min=1, help="Each loads the pipeline")] = 1,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT")] = False,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Skip and count records that cannot be read")
+        bool,
+        typer.Option("--skip-bad", help="Skip and count records that cannot be read or made safe"),
     ] = False,
 ) -> None:
     """Remove PHI from notes. OUT.audit.json beside OUT counts what was found, without any PHI."""
+    from ...deid.secret import read_key
+    from ...files import lock_output
+    from ...runner.columns import make_columns
+    from ...runner.deid import DeidJob
+    from ...runner.forms import open_form
+    from ...runner.paths import check_output
+
+    inputs = [policy, key_file]
+    check = partial(check_output, source, out, inputs, overwrite=overwrite, resume=resume)
+    check()
+    columns = make_columns(
+        text=text_column,
+        record_id=id_column,
+        patient=patient_column,
+        known=known or (),
+        dates=date_column or (),
+        drop=drop or (),
+        keep=keep or (),
+    )
+    setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), read_key(key_file), gpu_id)
+    with lock_output(out):
+        check()  # another run may have written it since
+        form = open_form(source, columns, encoding)
+        job = DeidJob.for_form(form, setup.load, setup.key, out=out, rename=rename, lang=lang)
+        run(form, setup, job, out, Options(processes, resume, overwrite, skip_bad))
+
+
+class Options(NamedTuple):
+    """How a run goes on, without influence on what it writes."""
+
+    processes: int
+    resume: bool
+    overwrite: bool
+    skip_bad: bool
+
+
+def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Options) -> None:
+    """De-identify an input into an output that is locked."""
     from rich.console import Console
 
-    from ...deid.secret import read_key
-    from ...runner.deid import DeidJob, make_columns
-    from ...runner.forms import open_form
     from ...runner.parts import make_output
-    from ...runner.paths import check_output
+    from ...runner.paths import find_audit
+    from ...runner.survey import check_all_named, survey
     from ...runner.work import Work
 
-    audit = out.with_name(f"{out.name}.audit.json")
-    check_output(source, out, audit, [policy, key_file], overwrite=overwrite, resume=resume)
-    columns = make_columns(text_column, id_column, patient_column, known or (), drop or ())
-    form = open_form(source, columns)
-    setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), read_key(key_file), gpu_id)
-    setup.check(rename=rename)
-    job = DeidJob.for_form(form, setup.load, setup.key, out=out, rename=rename)
+    setup.check(job.needs_key)
+    fields = survey(form)
+    check_all_named(form, fields, setup.lang)
     found = setup.fingerprints()
     work = Work(
         out,
         {"input": form.fingerprint(), **found, "columns": job.describe()},
-        resume=resume,
-        overwrite=overwrite,
+        resume=options.resume,
+        overwrite=options.overwrite,
     )
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    show_warnings(setup, form, console)
+    show_warnings(setup, form, fields, console)
+    audit = find_audit(out)
     with show_progress(console, "records") as on_progress:
         counts = make_output(
             form,
             work,
             job.start,
             audit,
-            lambda counts: {**job.make_audit(counts), **describe_setup(found, pipeline)},
-            processes=processes,
-            skip_bad=skip_bad,
+            lambda counts: {**job.make_audit(counts), **describe_setup(found, setup.pipeline)},
+            processes=options.processes,
+            skip_bad=options.skip_bad,
             on_progress=on_progress,
         )
     show_counts(counts, form, out, audit, console)
@@ -119,18 +169,19 @@ class Setup(NamedTuple):
     key: bytes | None
     gpu_id: int
 
-    def check(self, *, rename: bool) -> None:
+    def check(self, for_key: str) -> None:
         """Check the language and the key.
 
+        for_key (str): Option beside the policy that needs a key, or "".
         RAISES (BioclinError): The language is unknown, or a key is needed and there is none.
         """
         from ...deid.component import LANGS
 
         if self.lang not in LANGS:
             raise BioclinError(f"--lang {self.lang}: want one of {', '.join(LANGS)}")
-        needed = rename or (self.policy is not None and self.policy.needs_key)
+        needed = for_key or (self.policy is not None and self.policy.needs_key)
         if self.key is None and needed:
-            what = "--rename" if rename else "the policy (hash, encrypt or surrogate)"
+            what = for_key or "the policy (hash, encrypt or surrogate)"
             raise BioclinError(
                 f"{what} needs a secret key: make one with bioclin deid-key FILE and give "
                 "--key-file FILE, or set BIOCLIN_DEID_KEY"
@@ -196,26 +247,42 @@ def read_policy(path: Path | None, lang: str, pipeline: str | None) -> "Policy |
     return make_policy(None, lang=lang, source="--policy") if pipeline is None else None
 
 
-def show_warnings(setup: Setup, form: "Form", console: "Console") -> None:
-    """Warn about names that rules do not find, and list the columns that are copied."""
+def show_warnings(
+    setup: Setup, form: "Form", fields: dict[str, "Field"], console: "Console"
+) -> None:
+    """Warn about names that rules do not find, and about columns that are written as they are."""
+    from ...runner.survey import find_doubts
+
     if setup.pipeline is None:
         console.print(WITHOUT_PIPELINE, style="yellow", markup=False)
-    if form.header is not None:
-        out = {form.columns.text, *form.columns.drop}
-        beside = ", ".join(name for name in form.header if name not in out)
-        if beside:
-            console.print(f"unchanged (--drop leaves one out): {beside}", markup=False)
+    for path, why in find_doubts(form, fields, setup.lang):
+        console.print(f"warning: --keep {path}: {why}", style="yellow", markup=False)
+    if form.columns.dates and form.columns.patient is None:
+        console.print(
+            "warning: --date-column without --patient-column: the dates of each record move by "
+            "another number of days",
+            style="yellow",
+            markup=False,
+        )
 
 
 def show_counts(counts: "Counts", form: "Form", out: Path, audit: Path, console: "Console") -> None:
     """Print the counts of a run."""
     notes = counts.get("notes", {})
     lines = [
-        f"{counts['written']:,} records written to {out} ({counts['empty']:,} empty); "
+        f"{counts['written']:,} records written to {out} ({counts.get('empty', 0):,} empty); "
         f"{notes.get('n_spans', 0):,} PHI spans, counted in {audit}"
     ]
     if counts["skipped"]:
-        lines.append(f"skipped: {counts['skipped']:,} that cannot be read; the audit says which")
+        lines.append(
+            f"skipped: {counts['skipped']:,} of {counts['read']:,} records that cannot be read or "
+            "made safe; the audit says which"
+        )
+    if removed := counts.get("dates", {}).get("removed"):
+        lines.append(
+            f"warning: {removed:,} values of date columns were removed: they are not dates with "
+            "a year, or stand for one that is unknown (1900, 9999)"
+        )
     if notes.get("other_language"):
         lines.append(f"warning: {notes['other_language']:,} notes seem to be in another language")
     if form.left_out:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,29 +32,36 @@ def main(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip and count files that cannot be read")
     ] = False,
+    encoding: Annotated[
+        str, typer.Option(help="Encoding of the files, such as cp1252; OUTPUT is in UTF-8")
+    ] = "utf-8",
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
     precision: Annotated[
         str | None, typer.Option("--precision", help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU)")
     ] = None,
 ) -> None:
-    """Find the entities of notes, one UTF-8 file a note."""
+    """Find the entities of notes, one file a note."""
     from rich.console import Console
 
+    from ...corpora.files import check_encoding
     from ...files import Output
     from ..loading import load_pipeline
 
-    files = find_texts(paths)
+    encoding = check_encoding(encoding)
+    bad: list[BioclinError] = []
+    files = find_texts(paths, bad.append if skip_bad else None)
+    n_files = len(files) + len(bad)
     inputs = [Path(pipeline), *files.values()]
     out = output and Output(output, inputs=inputs, overwrite=overwrite, private=True)
     nlp = load_pipeline(pipeline, gpu_id=gpu_id, precision=precision)
     console = Console(stderr=True, highlight=False)
-    bad: list[BioclinError] = []
-    records = _annotate(nlp, files, console, bad if skip_bad else None)
+    texts = _read(files, encoding, bad if skip_bad else None)
+    records = _annotate(nlp, texts, len(files), console)
     if out:
         with out.open() as file:
             for record in records:
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
-        console.print(f"{len(files) - len(bad):,} documents written to {output}", markup=False)
+        console.print(f"{n_files - len(bad):,} documents written to {output}", markup=False)
     else:
         stdout = Console(highlight=False)
         for record in records:
@@ -62,13 +69,16 @@ def main(
     for error in bad:
         console.print(f"skipped: {error}", markup=False)
     if bad:
-        console.print(f"{len(bad):,} of {len(files):,} files skipped")
+        console.print(f"{len(bad):,} of {n_files:,} files skipped")
 
 
-def find_texts(paths: Iterable[Path]) -> dict[str, Path]:
+def find_texts(
+    paths: Iterable[Path], on_bad: Callable[[BioclinError], None] | None = None
+) -> dict[str, Path]:
     """Find text files.
 
     paths (Iterable[Path]): Files, folders that are searched at any depth for .txt, or "-".
+    on_bad (Callable | None): Called with the error of what cannot be read in a folder; None raises.
     RETURNS (dict[str, Path]): Document id -> file. The id is the name without suffix, with the path
         below the folder that was given.
     RAISES (BioclinError): A path does not exist, a folder has no .txt, or two files give one id.
@@ -77,7 +87,7 @@ def find_texts(paths: Iterable[Path]) -> dict[str, Path]:
 
     found: dict[str, Path] = {}
     for path in paths:
-        named = [("stdin", STDIN)] if path == STDIN else find_files([path], [".txt"])
+        named = [("stdin", STDIN)] if path == STDIN else find_files([path], [".txt"], on_bad=on_bad)
         for name, file in named:
             doc_id = Path(name).with_suffix("").as_posix()
             if found.setdefault(doc_id, file) != file:
@@ -89,28 +99,27 @@ def find_texts(paths: Iterable[Path]) -> dict[str, Path]:
 
 
 def _annotate(
-    nlp: "Language",
-    files: dict[str, Path],
-    console: "Console",
-    bad: list[BioclinError] | None,
+    nlp: "Language", texts: Iterable[tuple[str, str]], n_files: int, console: "Console"
 ) -> Iterator[dict[str, Any]]:
     """Annotate each file in order, while a bar shows how far it is."""
     from ...parallel import show_progress
 
     with show_progress(console, "notes") as progress:
-        docs = nlp.pipe(_read(files, bad), as_tuples=True)
+        docs = nlp.pipe(texts, as_tuples=True)
         for number, (doc, doc_id) in enumerate(docs, start=1):
             yield to_record(doc, doc_id)
-            progress(number / len(files), number)
+            progress(number / n_files, number)
 
 
-def _read(files: dict[str, Path], bad: list[BioclinError] | None) -> Iterator[tuple[str, str]]:
+def _read(
+    files: dict[str, Path], encoding: str, bad: list[BioclinError] | None
+) -> Iterator[tuple[str, str]]:
     """Read texts with their ids; unreadable files go to `bad`, or are errors if it is None."""
     from ...corpora.files import read_text
 
     for doc_id, path in files.items():
         try:
-            text = _read_stdin() if path == STDIN else read_text(path)
+            text = _read_stdin(encoding) if path == STDIN else read_text(path, encoding)
         except BioclinError as error:
             if bad is None:
                 raise BioclinError(f"{error} (--skip-bad leaves such files out)") from None
@@ -119,11 +128,10 @@ def _read(files: dict[str, Path], bad: list[BioclinError] | None) -> Iterator[tu
         yield text, doc_id
 
 
-def _read_stdin() -> str:
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BioclinError(f"stdin: not UTF-8 (byte {error.start})") from None
+def _read_stdin(encoding: str) -> str:
+    from ...corpora.files import decode
+
+    return decode(sys.stdin.buffer.read(), encoding, "stdin")
 
 
 def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:

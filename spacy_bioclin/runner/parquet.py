@@ -1,6 +1,5 @@
-"""Read and write tables with a header: CSV, TSV and Parquet."""
+"""Read and write tables in the Parquet format."""
 
-import csv
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,118 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BioclinError
-from .records import Columns, Form, Record, Row, Unreadable, find_fault, read_lines
+from .records import UTF_8, Columns, Form, Record, Row, Unreadable, find_fault
 
-DELIMITERS = ",;\t|"
-# The csv module's own limit is 131,072, less than a long note. Without a limit, a quotation mark
-# that is never closed would read the rest of the file into memory.
-MAX_FIELD_CHARS = 100_000_000
 ROWS_AT_A_TIME = 100
 JOINED_BYTES = 32 * 2**20  # a row group of the output
-
-
-class SeparatedValues(Form):
-    """A .csv or .tsv file with a header.
-
-    The delimiter is the first with which the header has the text column: the usual one, or others.
-    """
-
-    def __init__(self, path: Path, columns: Columns, *, usual: str) -> None:
-        super().__init__(path, columns)
-        csv.field_size_limit(MAX_FIELD_CHARS)
-        first = next((line for _, line in read_lines(self)), b"")
-        for self.delimiter in (usual, *DELIMITERS, usual):
-            header = _read_header(self, self.delimiter)
-            if columns.text in header:
-                break
-        self.check_header(header)
-        kept = [name for name in header if name not in columns.drop]
-        end = "\r\n" if first.endswith(b"\r\n") else "\n"
-        self.encode = partial(encode_rows, header=kept, delimiter=self.delimiter, end=end)
-        self._head = encode_line(kept, self.delimiter, end)
-
-    def read(self) -> Iterator[Record | Unreadable]:
-        """Read each row as a record."""
-        assert self.header is not None
-        rows = csv.reader(_decode(self), delimiter=self.delimiter, strict=True)
-        next(rows)
-        number = 0
-        while True:
-            line = rows.line_num + 1
-            values: list[str] = []
-            reason = ""
-            try:
-                values = next(rows)
-            except StopIteration:
-                return
-            except csv.Error:
-                reason = "not CSV (a quotation mark that is not closed or not doubled?)"
-            if not values and not reason:
-                continue  # an empty line
-            number += 1
-            place = f"line {line:,}"
-            row = dict(zip(self.header, values, strict=False))
-            reason = reason or self._find_fault(values) or find_fault(row, self.columns)
-            if reason:
-                error = BioclinError(f"{self.path}, {place}: {reason}")
-                yield Unreadable(number, place, error)
-            else:
-                yield Record(number, place, row)
-
-    def _find_fault(self, values: list[str]) -> str:
-        assert self.header is not None
-        if len(values) != len(self.header):
-            return f"{len(values)} columns, but the header has {len(self.header)}"
-        try:
-            "".join(values).encode("utf-8")
-        except UnicodeEncodeError:
-            return "not UTF-8"
-        return ""
-
-    def join(self, parts: Iterable[bytes], target: Path) -> None:
-        """Write the header, then the parts."""
-
-        def all_parts() -> Iterator[bytes]:
-            yield self._head
-            yield from parts
-
-        super().join(all_parts(), target)
-
-
-def _decode(form: Form) -> Iterator[str]:
-    """Read lines; bytes that are not UTF-8 become lone surrogates.
-
-    Whole rows, which may span several lines, are checked for those later.
-    """
-    for number, line in read_lines(form):
-        yield line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
-
-
-def _read_header(form: Form, delimiter: str) -> list[str]:
-    try:
-        header = next(csv.reader(_decode(form), delimiter=delimiter), [])
-        "".join(header).encode("utf-8")
-    except (csv.Error, UnicodeEncodeError):
-        raise BioclinError(f"{form.path}, line 1: the header is not CSV in UTF-8") from None
-    if not header:
-        raise BioclinError(f"{form.path}, line 1: no header with the names of the columns")
-    return header
-
-
-def encode_rows(rows: Sequence[Row], *, header: Sequence[str], delimiter: str, end: str) -> bytes:
-    """Write rows as lines of a table, without its header."""
-    lines = (encode_line([row[name] for name in header], delimiter, end) for row in rows)
-    return b"".join(lines)
-
-
-def encode_line(values: Sequence[str], delimiter: str, end: str) -> bytes:
-    """Write a line of a table.
-
-    The csv module quotes only those of CR and LF that are in its line end, so it gets both.
-    """
-    line = io.StringIO()
-    csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow(values)
-    return (line.getvalue().removesuffix("\r\n") + end).encode("utf-8")
 
 
 class Parquet(Form):
@@ -129,17 +20,30 @@ class Parquet(Form):
     Types and order of the columns are kept. Metadata of the file is not: it may hold PHI.
     """
 
-    def __init__(self, path: Path, columns: Columns) -> None:
-        super().__init__(path, columns)
+    def __init__(self, path: Path, columns: Columns, encoding: str = UTF_8) -> None:
+        super().__init__(path, columns, encoding)
+        if self.encoding != UTF_8:
+            raise BioclinError(f"--encoding {encoding}: the text of a Parquet file is in UTF-8")
         pa, _ = _import_pyarrow()
         file = _open_parquet(path)
-        self.check_header(file.schema_arrow.names)
+        names = file.schema_arrow.names
+        fields = [(field.name, field.type) for field in file.schema_arrow]
+        self.check_header(names, [path for name, type in fields for path in _paths(name, type)])
+        known = {column for _, column in columns.known}
+        # What is dropped is not even read: it may hold what Python cannot.
+        self._read = [
+            name
+            for name, type in fields
+            if name not in columns.drop or known.intersection(_paths(name, type))
+        ]
         self.total = file.metadata.num_rows
+        dated = {path.partition(".")[0] for path in columns.dates}
         text = file.schema_arrow.field(columns.text).type
         if not (pa.types.is_string(text) or pa.types.is_large_string(text)):
             raise BioclinError(f"{path}: column {columns.text!r} has type {text}, not string")
         self.schema = pa.schema(
-            pa.field(field.name, field.type, field.nullable)
+            # A value in a date column that is not a date is removed.
+            pa.field(field.name, field.type, field.nullable or field.name in dated)
             for field in file.schema_arrow
             if field.name not in columns.drop
         )
@@ -158,7 +62,7 @@ class Parquet(Form):
         """Read each row as a record."""
         self.done = 0
         with _open_parquet(self.path) as file:
-            batches = file.iter_batches(batch_size=ROWS_AT_A_TIME)
+            batches = file.iter_batches(batch_size=ROWS_AT_A_TIME, columns=self._read)
             while (batch := _next_batch(batches, self.path)) is not None:
                 for row in _to_rows(batch):
                     self.done += 1
@@ -202,6 +106,17 @@ def encode_table(rows: Sequence[Row], *, schema: Any) -> bytes:
     with pa.ipc.new_file(sink, schema) as writer:
         writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
     return sink.getvalue()
+
+
+def _paths(path: str, type: Any) -> list[str]:
+    """List the paths of a column's fields."""
+    pa, _ = _import_pyarrow()
+    if pa.types.is_struct(type):
+        inner = [type.field(i) for i in range(type.num_fields)]
+        return [p for field in inner for p in _paths(f"{path}.{field.name}", field.type)]
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        return _paths(path, type.value_type)
+    return [path]
 
 
 def _to_rows(batch: Any) -> list[Row | None]:
