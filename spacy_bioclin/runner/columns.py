@@ -191,9 +191,15 @@ def check_named(source: object, paths: Sequence[str], columns: Columns) -> None:
     for name in columns.named:
         if name not in there:
             how = "; --text-column says which one holds the notes" if name == columns.text else ""
-            raise BioclinError(
-                f"{source}: no column {name!r}; it has {', '.join(show_paths(paths))}{how}"
-            )
+            has = f"it has {', '.join(show_paths(paths))}"
+            if any(map(_is_data, paths)):
+                has = "its first line seems to be data, not the names of columns"
+            raise BioclinError(f"{source}: no column {name!r}; {has}{how}")
+
+
+def _is_data(name: str) -> bool:
+    """Guess whether a file without a header has a value here: it may be PHI."""
+    return len(name) > 60 or not any(map(str.isalpha, name)) or sum(map(str.isdigit, name)) > 3
 
 
 def show_paths(paths: Iterable[str]) -> list[str]:

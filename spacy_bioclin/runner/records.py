@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..corpora.files import BOM, NUL, check_encoding, read_text
 from ..errors import BioclinError
 from ..files import NOT_REGULAR, walk_files
-from .columns import FILE, TEXT, Columns, Row, check_named
+from .columns import FILE, TEXT, Columns, Row, check_named, show_paths
 
 UTF_8 = "utf-8"
 
@@ -96,7 +96,7 @@ class Form:
 class TextFiles(Form):
     """A .txt file, or a folder of them at any depth: one note per file."""
 
-    paths = (FILE, TEXT)
+    paths = (TEXT,)
 
     def __init__(self, path: Path, columns: Columns, encoding: str = UTF_8) -> None:
         super().__init__(path, columns, encoding)
@@ -243,8 +243,10 @@ def find_fault(row: Row, columns: Columns) -> str:
     RETURNS (str): What is wrong with it, or "".
     """
     for name in (columns.text, *columns.identifying):
-        if row.get(name) is None:
-            return f"no {name!r} (missing or null)"
+        if name not in row:
+            return f"no {name!r}; it has {', '.join(show_paths(row))}"
+        if row[name] is None:
+            return f"no {name!r} (null)"
     for name in columns.identifying:
         if isinstance(row[name], dict | list):
             return f"{name!r} is not an id"

@@ -132,7 +132,9 @@ def describe(path: str, seen: Field, lang: str) -> list[str]:
         labels = Counter(
             label
             for text in texts
-            for label in {phi.label for phi in rules.find(f"{name}: {text}")}
+            for label in {
+                phi.label for phi in rules.find(f"{name}: {text}") if phi.confidence >= 0.5
+            }
         )
         phi = [label for label, n in labels.most_common() if n >= DENSE * len(values)]
         if phi:

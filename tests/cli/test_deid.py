@@ -22,6 +22,7 @@ from spacy_bioclin.cli.deid.deid import Setup
 DNI = ("00000000T", "00000001R", "00000002W", "00000003A", "00000004G")
 SECRETS = (*DNI, "612345678", "Zubizarreta", "Etxeberria")
 KEY = "0123456789abcdef-test"
+KEEP = [word for name in ("id", "patient", "n") for word in ("--keep", name)]
 
 
 def note(i, name="D. Iker Zubizarreta"):
@@ -77,7 +78,7 @@ def test_jsonl_and_its_audit(tmp_path):
     rows = [*make_rows(3), {"id": "r3", "patient": "p0", "text": " ", "n": 3, "more": {"a": [1]}}]
     source, out = write_jsonl(tmp_path / "notes.jsonl", rows), tmp_path / "out.jsonl"
     before = source.read_bytes()
-    said = succeeds(source, out)
+    said = succeeds(source, out, *KEEP, "--keep", "more")
     assert "4 records written" in said
     assert "without --pipeline only rules search" in said
     made = read_jsonl(out)
@@ -131,8 +132,9 @@ def test_tables(form, tmp_path):
             writer = csv.DictWriter(file, list(rows[0]), delimiter="," if form == "csv" else "\t")
             writer.writeheader()
             writer.writerows(rows)
-    said = succeeds(source, out, "--text-column", "informe", "--drop", "sala")
-    assert "unchanged (--drop leaves one out): id, n" in said
+    options = ("--text-column", "informe", "--keep", "n", "--id-column", "id")
+    assert "  sala" in fails(source, out, *options).replace(" sala", "  sala")
+    succeeds(source, out, *options, "--drop", "sala")
     if form == "parquet":
         table = pq.read_table(out)
         assert table.schema.names == ["id", "informe", "n"]
@@ -143,8 +145,10 @@ def test_tables(form, tmp_path):
     assert all(is_safe(row["informe"]) for row in made)
     assert [(row["id"], int(row["n"])) for row in made] == [("r0", 0), ("r1", 1), ("r2", 2)]
     options = ("--text-column", "informe", "--drop", "informe")
-    assert "this column is needed" in fails(source, tmp_path / f"o2.{form}", *options)
-    assert "no column 'text'" in fails(source, tmp_path / f"o2.{form}")
+    said = fails(source, tmp_path / f"o2.{form}", *options)
+    assert "informe: one column cannot be both --text-column and --drop" in said
+    said = fails(source, tmp_path / f"o2.{form}")
+    assert "no column 'text'; it has id, informe, n, sala;" in said
 
 
 def test_known_patient_data_is_found_and_dropped(tmp_path):
@@ -159,31 +163,29 @@ def test_known_patient_data_is_found_and_dropped(tmp_path):
         {"id": 3, "nombre": None, "text": "neumonía"},
     ]
     source, out = write_jsonl(tmp_path / "notes.jsonl", rows), tmp_path / "out.jsonl"
-    options = ("--known", "name=nombre", "--known", "birth_date=nacida")
+    options = ("--known", "name=nombre", "--known", "birth_date=nacida", "--id-column", "id")
     succeeds(source, out, *options)
     made = read_jsonl(out)
     assert [row.keys() for row in made] == [{"id", "text"}] * 3
     assert "etxeberria" not in made[0]["text"].lower()
     assert made[1]["text"] == rows[1]["text"]
     # A known name that no note has must not stand beside it either.
-    write_jsonl(
-        source, [*rows, {"id": 4, "nombre": "Ane Etxeberria", "f": "etxeberria, ane", "text": "x"}]
-    )
-    succeeds(source, out, *options, "--overwrite")
-    write_jsonl(
-        source, [*rows, {"id": 4, "nombre": "Ane Etxeberria", "f": "ANE\nETXEBERRIA", "text": ""}]
-    )
-    assert "line 4: PHI of this record (name) is in column 'f'" in fails(
-        source, tmp_path / "o.jsonl", *options
-    )
-    write_jsonl(source, [{"id": 1, "nacida": "2/3/50", "text": "neumonía"}])
-    assert "line 1: the known birth_date is not YYYY-MM-DD" in fails(
-        source, tmp_path / "o.jsonl", "--known", "birth_date=nacida"
-    )
+    options = (*options, "--keep", "f")
+    for text in ("x", ""):
+        for value in ("ANE\nETXEBERRIA", "etxeberria, ane", {"a": ["Ane"]}):
+            row = {"id": 4, "nombre": "Ane Etxeberria", "f": value, "text": text}
+            write_jsonl(source, [*rows, row])
+            said = fails(source, tmp_path / "o.jsonl", *options)
+            assert "line 4 (4): PHI of this record (name) is in column 'f'" in said
+    for note in ("neumonía", ""):
+        write_jsonl(source, [{"nacida": "2/3/50", "text": note}])
+        said = fails(source, tmp_path / "o.jsonl", "--known", "birth_date=nacida")
+        assert said.count("line 1:") == 1
+        assert "line 1: the known birth_date is not a day, month and year of four digits" in said
+        assert "DD/MM/YYYY as --lang es" in said
     assert "want WHAT=COLUMN" in fails(source, tmp_path / "o.jsonl", "--known", "mother=nombre")
-    assert "no record has the column 'mote'" in fails(
-        source, tmp_path / "o.jsonl", "--drop", "mote"
-    )
+    said = fails(source, tmp_path / "o.jsonl", "--drop", "mote")
+    assert "no column 'mote'; it has nacida, text" in said
 
 
 def test_one_patient_has_one_surrogate_and_a_key_gives_one_output(tmp_path, monkeypatch):
@@ -194,7 +196,7 @@ def test_one_patient_has_one_surrogate_and_a_key_gives_one_output(tmp_path, monk
         row["text"] = note(0)
     write_jsonl(source, rows)
     outs = [tmp_path / f"out{i}.jsonl" for i in range(3)]
-    options = ("--policy", policy, "--patient-column", "patient")
+    options = ("--policy", policy, "--patient-column", "patient", "--drop", "n", "--drop", "id")
     succeeds(source, outs[0], *options)
     first, second, third, _ = (row["text"] for row in read_jsonl(outs[0]))
     assert first == third != second
@@ -245,19 +247,22 @@ def test_a_pipeline_gets_rules_and_deid_unless_it_has_them(tmp_path):
         ("extra", {"a": [{"b": "Iker\nZUBIZARRETA"}]}, "--drop", "column 'extra'"),
         ("612-345-678", "x", "--drop", "a column"),
         ("id", f"nota-{DNI[1]}", "--rename", "line 2: "),
-        ("patient", DNI[1], "--rename", "line 2 (r1): "),
+        ("patient", DNI[1], "--keep", "line 2 (r1): "),
     ],
 )
 def test_leaks_beside_the_note(column, value, option, wanted, tmp_path):
     rows = make_rows(3)
     rows[1][column] = value
     source, out = write_jsonl(tmp_path / "notes.jsonl", rows), tmp_path / "out.jsonl"
-    options = ("--id-column", "id", "--patient-column", "patient")
+    ids = ("--id-column", "id", "--patient-column", "patient")
+    options = (*ids, "--keep", "n")
     before = set(tmp_path.rglob("*"))
-    said = fails(source, out, *options)
+    more = () if column == "id" else ("--keep", column)
+    said = fails(source, out, *options, *more)
     assert wanted in said and option in said
     assert set(tmp_path.rglob("*")) == before  # nothing stays, no audit either
-    succeeds(source, out, *options, *(("--drop", column) if option == "--drop" else ("--rename",)))
+    mend = {"--drop": ("--drop", column), "--rename": ("--rename",), "--keep": ()}[option]
+    succeeds(source, out, *options, *mend)
     assert not any(secret.lower() in out.read_text("utf-8").lower() for secret in SECRETS)
 
 
@@ -282,7 +287,8 @@ def test_leaks_in_file_names(tmp_path):
 def test_renamed_ids_are_one_hash_each(tmp_path):
     rows = make_rows(4)
     source, out = write_jsonl(tmp_path / "notes.jsonl", rows), tmp_path / "out.jsonl"
-    succeeds(source, out, "--id-column", "n", "--patient-column", "patient", "--rename")
+    options = ("--id-column", "n", "--patient-column", "patient", "--keep", "id")
+    succeeds(source, out, *options, "--rename")
     made = read_jsonl(out)
     assert len({row["n"] for row in made}) == 4
     assert made[0]["patient"] == made[2]["patient"] != made[1]["patient"]
@@ -306,9 +312,14 @@ def test_errors_of_a_pipeline_say_nothing_of_the_note(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Setup, "load", load_and_break)
     source = write_jsonl(tmp_path / "notes.jsonl", make_rows(200))
-    said = fails(source, tmp_path / "out.jsonl")
+    said = fails(source, tmp_path / "out.jsonl", *KEEP)
     assert "line 151: the pipeline failed with KeyError (test_deid.py, line " in said
     assert not (tmp_path / "out.jsonl").exists()
+    succeeds(source, tmp_path / "out.jsonl", *KEEP, "--skip-bad", "--resume")
+    audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text("utf-8"))
+    assert audit["records"] == {"read": 200, "written": 199, "skipped": 1, "empty": 0}
+    [refused] = audit["refused"]
+    assert refused["place"] == "line 151" and "KeyError" in refused["reason"]
 
 
 def test_bad_settings(tmp_path):
@@ -322,10 +333,10 @@ def test_bad_settings(tmp_path):
     out.write_text("mine")
     assert "--overwrite" in fails(source, out)
     assert out.read_text() == "mine"
-    succeeds(source, out, "--overwrite")
+    succeeds(source, out, "--overwrite", *KEEP)
     assert is_safe(out.read_text("utf-8"))
     new = tmp_path / "o.jsonl"
-    said = fails(source, new, "--pipeline", "nowhere", "--processes", 2)
+    said = fails(source, new, "--pipeline", "nowhere", "--processes", 2, *KEEP)
     assert "cannot load the pipeline 'nowhere'" in said
     done = CliRunner().invoke(app, ["deid", str(source), str(new), "--lang", "fr"])
     assert done.exit_code == 1 and "--lang fr: want one of es, en" in done.stderr
@@ -336,10 +347,10 @@ def test_unreadable_records_are_errors_or_counted(tmp_path):
     write_jsonl(source, make_rows(3))
     lines = source.read_bytes().splitlines(keepends=True)
     source.write_bytes(b"".join([lines[0], lines[1][:40] + b"\n", lines[2]]))
-    said = fails(source, out)
+    said = fails(source, out, *KEEP)
     assert "notes.jsonl, line 2: not JSON" in said and "--skip-bad" in said
     assert not out.exists()
-    assert "skipped: 1 " in succeeds(source, out, "--skip-bad")
+    assert "skipped: 1 of 3 records" in succeeds(source, out, "--skip-bad", *KEEP)
     assert [row["id"] for row in read_jsonl(out)] == ["r0", "r2"]
     audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text())
     assert audit["records"] == {"read": 3, "written": 2, "skipped": 1, "empty": 0}
@@ -361,6 +372,7 @@ def test_another_language_is_said(tmp_path):
 
 
 def start_command(source, out, *options):
+    options = (*KEEP, *options)
     command = [sys.executable, "-m", "spacy_bioclin", "deid", source, out, "--lang", "es", *options]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
@@ -372,7 +384,7 @@ def start_command(source, out, *options):
 def test_kill_and_resume_with_two_processes_is_one_run_with_one(tmp_path):
     source = write_jsonl(tmp_path / "notes.jsonl", make_rows(2000))
     whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
-    succeeds(source, whole)
+    succeeds(source, whole, *KEEP)
     with start_command(source, out) as process:
         end = time.monotonic() + 300
         while len(list(tmp_path.glob(".out.jsonl.work/*.part"))) < 3:
@@ -382,8 +394,8 @@ def test_kill_and_resume_with_two_processes_is_one_run_with_one(tmp_path):
     assert not out.exists()
     n_parts = len(list(tmp_path.glob(".out.jsonl.work/*.part")))
     assert 3 <= n_parts < 20
-    assert "--resume" in fails(source, out)
-    assert "policy" in fails(source, out, "--resume", "--policy", write_policy(tmp_path))
+    assert "--resume" in fails(source, out, *KEEP)
+    assert "policy" in fails(source, out, *KEEP, "--resume", "--policy", write_policy(tmp_path))
     with start_command(source, out, "--resume", "--processes", "2") as process:
         said = process.communicate(timeout=500)[0].decode()
     assert process.returncode == 0, said

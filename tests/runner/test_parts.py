@@ -17,7 +17,7 @@ from spacy_bioclin.runner.forms import open_form
 from spacy_bioclin.runner.parts import add_counts, cut, make_output
 from spacy_bioclin.runner.paths import check_output
 from spacy_bioclin.runner.records import Columns, Record, Unreadable, encode_lines
-from spacy_bioclin.runner.work import Done, UselessError, Work
+from spacy_bioclin.runner.work import Done, Work
 
 N = 250
 SETTINGS = {"input": "a", "policy": "b"}
@@ -130,12 +130,56 @@ def test_begin_again(source, tmp_path):
     assert out.read_bytes() == wanted()
 
 
-def test_useless_work_is_removed(source, tmp_path):
+def test_nothing_is_left_if_no_part_is_finished(source, tmp_path):
     before = set(tmp_path.iterdir())
-    for after, error in ((2, UselessError("leak")), (0, BioclinError("at once"))):
-        with pytest.raises(BioclinError):
-            run(source, tmp_path / "out.jsonl", begin=failing(after, error))
-        assert set(tmp_path.iterdir()) == before
+    with pytest.raises(BioclinError):
+        run(source, tmp_path / "out.jsonl", begin=failing(0, BioclinError("at once")))
+    assert set(tmp_path.iterdir()) == before
+
+
+def refuse(numbers):
+    """Work that refuses some records."""
+
+    def begin():
+        def work(part):
+            good = [record for record in part.records if record.number not in numbers]
+            bad = [record.place for record in part.records if record.number in numbers]
+            done = upper(part._replace(records=good))
+            return done._replace(refused=[{"place": p, "reason": f"{p}: leak"} for p in bad])
+
+        return work
+
+    return begin
+
+
+def test_refused_records_stop_the_run_or_are_counted(source, tmp_path):
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(BioclinError, match=r"line 150: leak \(--skip-bad"):
+        run(source, out, begin=refuse({150}))
+    assert len(list(tmp_path.glob(".out.jsonl.work/*.part"))) == 1  # what is finished stays
+    counts = run(source, out, begin=refuse({150}), resume=True, skip_bad=True)
+    assert (counts["read"], counts["written"], counts["skipped"]) == (N, N - 1, 1)
+    assert counts["refused"] == [{"place": "line 150", "reason": "line 150: leak"}]
+    assert len(out.read_bytes().splitlines()) == N - 1
+    out.unlink()
+    with pytest.raises(BioclinError, match="no record can be written; the first: line 1: leak"):
+        run(source, out, begin=refuse(set(range(1, 101))), skip_bad=True)
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_parts_of_other_settings_are_never_used(source, tmp_path):
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(BioclinError):
+        run(source, out, begin=failing(2, BioclinError("stop")))
+    [first, _] = sorted(tmp_path.glob(".out.jsonl.work/*.part"))
+    other = Work(out, {"input": "a", "policy": "c"}, resume=False, overwrite=True)
+    assert other.hash not in first.name and f'"settings": "{other.hash}"' not in str(first)
+    other.write(0, upper(next(cut([Record(1, "line 1", {"id": 0, "text": "x"})]))))
+    mine = Work.__new__(Work)
+    mine.out, mine.folder, mine.hash = out, other.folder, first.name.split(".")[1]
+    assert mine.read(0) is None
+    other.path(0).rename(mine.path(0))
+    assert mine.read(0) is None and mine.path(0).exists()
 
 
 def test_unreadable_records(source, tmp_path):
@@ -257,7 +301,7 @@ def test_inputs_are_never_the_output(tmp_path):
     for out in ("notes/out", "soft/a/b"):
         options = {"overwrite": True, "resume": False}
         with pytest.raises(BioclinError, match="outside it"):
-            check_output(folder, tmp_path / out, tmp_path / "audit", **options)
+            check_output(folder, tmp_path / out, **options)
     with pytest.raises(BioclinError, match="or holds it"):
         check_inputs(tmp_path, [folder])
     check_inputs(tmp_path / "notes2", [folder, source])
@@ -269,11 +313,10 @@ def test_outputs_are_not_replaced_by_mistake(tmp_path):
     folder, home = tmp_path / "notes", tmp_path / "home"
     folder.mkdir()
     home.mkdir()
-    audit = tmp_path / "audit"
 
     def check(given, out, **more):
         options = {"overwrite": False, "resume": False, **more}
-        check_output(given, tmp_path / out, audit, **options)
+        check_output(given, tmp_path / out, **options)
 
     with pytest.raises(BioclinError, match=r"ending \.jsonl"):
         check(source, "out.csv")
@@ -284,8 +327,9 @@ def test_outputs_are_not_replaced_by_mistake(tmp_path):
         check(folder, "a.jsonl", overwrite=True)
     with pytest.raises(BioclinError, match="not an output of this command"):
         check(folder, "home", overwrite=True)
-    audit.write_text("{}")
+    for name in ("home", "new"):
+        (tmp_path / f"{name}.audit.json").write_text("{}")
     check(folder, "home", overwrite=True)
-    with pytest.raises(BioclinError, match="audit: exists already"):
+    with pytest.raises(BioclinError, match=r"audit\.json: exists already"):
         check(folder, "new")
     check(folder, "new", resume=True)

@@ -2,7 +2,10 @@
 
 import builtins
 import datetime
+import errno
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -152,8 +155,104 @@ def test_a_quote_that_is_never_closed(tmp_path):
     source = tmp_path / "notes.csv"
     source.write_bytes(b'id,text\n1,a\n2,"Confidencial\n3,b\n')
     records = list(open_form(source, Columns()).read())
-    assert [type(record) for record in records] == [Record, Unreadable]
+    assert [type(record) for record in records] == [Record, Unreadable, Record]
+    assert [record.place for record in records] == ["line 2", "line 3", "line 4"]
     assert SECRET not in str(records[1].error)
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        # The rest of a note is not a record, though it has as many columns.
+        ('1,a\n2,"Dijo "no" y\nVive en Madrid, calle Mayor"\n3,b\n', "R--R"),
+        ('1,a\n2,"abc\nVive en Madrid, calle Mayor\n3,b\n4,"d\ne"\n', "R--RR"),
+        # Nothing before it says how a record looks.
+        ('1,"abc\n2,b\n3,c\n', "---"),
+        # One too many columns in several lines: the quotation mark closed a later one.
+        ('1,a\n2,"abc\n3,",x\n4,b\n', "R--R"),
+        # A bad byte, or a column too many in one line, hides nothing.
+        ('1,a\n2,"se\udcf1or\nb, c"\n3,b\n', "R-R"),
+        ("1,a\n2,b,c\n3,b\n", "R-R"),
+    ],
+)
+def test_after_a_broken_quote_every_record_is_counted(rows, wanted, tmp_path):
+    source = tmp_path / "notes.csv"
+    source.write_bytes(f"id,text\n{rows}".encode("utf-8", "surrogateescape"))
+    records = list(open_form(source, Columns(id="id")).read())
+    found = "".join("R" if isinstance(record, Record) else "-" for record in records)
+    assert found == wanted, [getattr(record, "error", record) for record in records]
+    assert [record.number for record in records] == list(range(1, len(wanted) + 1))
+    ids = [record.row["id"] for record in records if isinstance(record, Record)]
+    assert all(id.isdigit() for id in ids)
+
+
+@pytest.mark.parametrize("name", ["n.txt", "n.csv", "n.jsonl"])
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le"])
+def test_encodings(name, encoding, tmp_path):
+    content = {"n.txt": "señor €", "n.csv": "id,text\n1,señor €\n"}
+    text = content.get(name, '{"id": "1", "text": "señor €"}\n')
+    (tmp_path / name).write_bytes(text.encode(encoding))
+    [record] = open_form(tmp_path / name, Columns(), encoding).read()
+    assert record.row["text"].removeprefix("\ufeff") == "señor €"
+    with pytest.raises(BioclinError, match="no such encoding"):
+        open_form(tmp_path / name, Columns(), "rot13")
+
+
+@pytest.mark.parametrize("name", ["n.txt", "n.jsonl"])
+def test_utf_16_is_not_taken_for_utf_8(name, tmp_path):
+    text = '{"id": "1", "text": "Confidencial"}'
+    (tmp_path / name).write_bytes(text.encode("utf-16-le"))
+    [bad] = open_form(tmp_path / name, Columns()).read()
+    assert "NUL characters, as UTF-16 has" in str(bad.error)
+    (tmp_path / "escaped.jsonl").write_text('{"text": "a\\u0000b"}')
+    [bad] = open_form(tmp_path / "escaped.jsonl", Columns()).read()
+    assert "NUL characters" in str(bad.error)
+
+
+def test_links_pipes_and_closed_folders(tmp_path):
+    top, beside = tmp_path / "notes", tmp_path / "beside"
+    for folder in (top, beside):
+        folder.mkdir()
+    (top / "a.txt").write_text("uno")
+    (beside / "b.txt").write_text("dos")
+    (top / "linked").symlink_to(beside)
+    (beside / "back").symlink_to(top)  # a circle
+    (top / "lost.txt").symlink_to(tmp_path / "nowhere")
+    (top / "gone").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(top / "pipe.txt")
+    os.mkfifo(top / "pipe")
+    form = open_form(top, Columns())
+    records = list(form.read())
+    good = [record.row["file"] for record in records if isinstance(record, Record)]
+    assert good == ["a.txt", "linked/b.txt"]
+    bad = [str(record.error).split("notes/")[1] for record in records if record.number in (2, 3, 4)]
+    assert bad == [
+        "gone: is a link that cannot be followed (No such file or directory)",
+        "lost.txt: is a link that cannot be followed (No such file or directory)",
+        "pipe.txt: is a pipe, socket or device, not a file",
+    ]
+    assert (form.total, form.left_out) == (5, 1)
+    assert form.fingerprint()
+    for name, wanted in (("pipe.txt", "is a pipe"), ("lost.txt", "a link to a file that is not")):
+        with pytest.raises(BioclinError, match=wanted):
+            open_form(top / name, Columns())
+
+
+def test_a_folder_that_cannot_be_listed_is_named_and_counted(tmp_path, monkeypatch):
+    top = tmp_path / "notes"
+    (top / "closed").mkdir(parents=True)
+    (top / "a.txt").write_text("uno")
+    listed = Path.iterdir
+
+    def refuse(path):
+        if path.name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)  # root may list everything
+    good, bad = open_form(top, Columns()).read()
+    assert good.row["file"] == "a.txt"
+    assert str(bad.error).endswith("notes/closed: cannot be read (Permission denied)")
 
 
 def test_bad_rows_of_parquet(tmp_path):
@@ -184,8 +283,10 @@ def test_bad_files_of_a_folder(tmp_path):
 BAD_INPUTS = {
     "notes.docx": (b"x", "ending '.docx'"),
     "empty.csv": (b"", "no header"),
-    "latin.csv": ("Ñandú,text\n".encode("latin-1"), "not CSV in UTF-8"),
-    "no-text.csv": (b"Juan Confidencial,12\n", "no column 'text'"),
+    "latin.csv": ("Ñandú,text\n".encode("latin-1"), "line 1: not UTF-8; --encoding"),
+    "no-header.csv": (b"Juan Confidencial,12\n", "no column 'text'; its first line seems to be"),
+    "no-text.csv": (b"id,Fecha de alta\n", "no column 'text'; it has id, Fecha de alta;"),
+    "utf-16.csv": ("id,text\n".encode("utf-16-le"), "NUL characters, as UTF-16 has"),
     "twice.csv": (b"text,text\n", "two columns have the same name"),
     "broken.parquet": (b"Confidencial", "cannot be read as Parquet"),
     "missing.jsonl": (None, "no such file"),

@@ -1,0 +1,285 @@
+"""`bioclin deid`: what becomes of each column, and what is found beside the note by value."""
+
+import csv
+import json
+from datetime import date, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_bioclin.cli import app
+from spacy_bioclin.dates import read_dates
+from spacy_bioclin.deid.secret import Secret
+from spacy_bioclin.deid.surrogates.context import DateShift, SurrogateContext
+from spacy_bioclin.runner.stamps import shift_value
+
+KEY = "0123456789abcdef-test"
+PATIENT = ("--patient-column", "patient")
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BIOCLIN_DEID_KEY", KEY)
+
+
+def run(*arguments, lang="es"):
+    done = CliRunner().invoke(app, ["deid", *map(str, arguments), "--lang", lang])
+    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
+    return done.exit_code, done.stderr
+
+
+def fails(*arguments, **options):
+    code, said = run(*arguments, **options)
+    assert code == 1, said
+    return " ".join(said.split())
+
+
+def succeeds(*arguments, **options):
+    code, said = run(*arguments, **options)
+    assert code == 0, said
+    return " ".join(said.split())
+
+
+def test_nothing_is_written_while_a_column_is_not_named(tmp_path):
+    row = {
+        "patient": "p1",
+        "visit": "2021-03-12",
+        "tel": "612345678",
+        "text": "x",
+        "more": {"a": 1},
+    }
+    source = write(tmp_path / "in.jsonl", [row, {**row, "late": None, "later": [3]}])
+    before = set(tmp_path.iterdir())
+    said = fails(source, "out.jsonl", *PATIENT)
+    for part in ("visit: dates", "tel: PHI (phone)", "more.a", "later", "--keep COLUMN"):
+        assert part in said
+    assert "patient:" not in said and "2021" not in said and "612345678" not in said
+    assert set(tmp_path.iterdir()) == before
+    keep = [word for name in ("tel", "more", "later") for word in ("--keep", name)]
+    said = succeeds(source, "out.jsonl", *PATIENT, "--drop", "visit", *keep)
+    assert "warning: --keep tel: PHI" in said
+    assert set(read(tmp_path / "out.jsonl")[0]) == {"patient", "tel", "text", "more"}
+    assert "both --date-column and --keep" in fails(
+        source, "o.jsonl", "--date-column", "visit", "--keep", "visit"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "2021-03-12", "12/3/2021", "12 de marzo de 2021", "20210312"])
+def test_dates_of_columns_move_as_those_of_the_notes(text, tmp_path):
+    (tmp_path / "policy.yml").write_text("default: surrogate\n")
+    rows = [
+        {"patient": patient, "visit": text, "text": f"Control el 12/03/2021. {i}"}
+        for i, patient in enumerate(("p1", "p2", "p1"))
+    ]
+    source = write(tmp_path / "in.jsonl", rows)
+    succeeds(source, "out.jsonl", *PATIENT, "--date-column", "visit", "--policy", "policy.yml")
+    made = read(tmp_path / "out.jsonl")
+    days = []
+    for row in made:
+        [[in_note], _] = read_dates(row["text"].split()[2].rstrip("."), "es")
+        if text:
+            [[beside], _] = read_dates(row["visit"], "es")
+            assert beside.to_date(0) == in_note.to_date(0)
+            assert row["visit"] != text
+        else:
+            assert row["visit"] == ""
+        days.append(in_note.to_date(0) - date(2021, 3, 12))
+    assert days[0] == days[2] != days[1]
+    assert made[0]["patient"] == made[2]["patient"] != made[1]["patient"]
+
+
+MADRID = ZoneInfo("Europe/Madrid")
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("2021-03-12", "2021-03-22"),
+        ("2021-03-12T08:30:00.123+01:00", "2021-03-22T08:30:00.123+01:00"),
+        ("2021-03-12 08:30:00 UTC", "2021-03-22 08:30:00 UTC"),
+        ("12/03/2021 8:30", "22/03/2021 8:30"),
+        ("20210312", "20210322"),
+        ("20210312083000.000", "20210322083000.000"),
+        ("20210312T0830Z", "20210322T0830Z"),
+        (date(2021, 3, 12), date(2021, 3, 22)),
+        (datetime(2021, 3, 26, 8, tzinfo=MADRID), datetime(2021, 4, 5, 8, tzinfo=MADRID)),
+        (20210312, 20210322),
+        (20210312.0, 20210322.0),
+        (1615536000, 1615536000 + 864_000),
+        (1615536000000, 1615536000000 + 864_000_000),
+        ("  ", "  "),
+        # What is not known as a date is removed, and so is what stands for "unknown", "never".
+        ("desconocida", None),
+        ("00/00/0000", None),
+        ("12/03", None),
+        ("3.5", None),
+        (True, None),
+        (3.5, None),
+        (float("nan"), None),
+        (timedelta(1), None),
+        (b"2021-03-12", None),
+        ("9999-12-31", None),
+        ("31/12/2999", None),
+        ("01/01/1900", None),
+        (date(1970, 1, 1), None),
+        (datetime(9999, 12, 31, tzinfo=timezone.utc), None),
+        (0, None),
+    ],
+)
+def test_shifted_values(value, wanted):
+    context = SurrogateContext(Secret(b"k" * 16, "p"), "es", dates=DateShift(10))
+    new = shift_value(value, context)
+    assert new == wanted and type(new) is type(wanted)
+
+
+def test_parquet_dates_and_patients(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    seen = datetime(2021, 3, 12, 23, 30, tzinfo=timezone.utc)
+    schema = pa.schema(
+        [
+            pa.field("patient", pa.float64()),
+            pa.field("seen", pa.timestamp("us", "Europe/Madrid"), nullable=False),
+            pa.field("born", pa.date32()),
+            pa.field("visit", pa.struct([("day", pa.date32()), ("ward", pa.string())])),
+            pa.field("text", pa.string()),
+        ]
+    )
+    row = {"patient": 17.0, "seen": seen, "born": date(1948, 5, 12)}
+    row |= {"visit": {"day": date(2021, 3, 12), "ward": "UCI"}, "text": "Nació el 12/5/48."}
+    rows = [row, {**row, "seen": datetime(9999, 12, 31, tzinfo=timezone.utc)}, row]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), "a.parquet")
+    options = (*PATIENT, "--known", "birth_date=born", "--keep", "visit.ward")
+    said = fails("a.parquet", "out.parquet", *options)
+    assert "visit.day: dates" in said and "seen: dates" in said and "visit.ward" not in said
+    options = (*options, "--date-column", "seen", "--date-column", "visit.day")
+    succeeds("a.parquet", "out.parquet", *options)
+    out = pq.read_table("out.parquet")
+    assert out.schema.field("seen").type == schema.field("seen").type
+    assert out.schema.names == ["patient", "seen", "visit", "text"]
+    first, second, _ = out.to_pylist()
+    moved = first["seen"].date() - seen.astimezone(MADRID).date()
+    assert moved and first["visit"] == {"day": date(2021, 3, 12) + moved, "ward": "UCI"}
+    assert second["seen"] is None and len(first["patient"]) == 20
+    assert "48" not in first["text"]
+
+
+@pytest.mark.parametrize("field", ["seen", "day", "stamp"])
+def test_leaks_of_parquet_dates_by_value(field, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    values = {
+        "seen": datetime(2018, 5, 4, 8),
+        "day": date(2018, 5, 4),
+        "stamp": datetime(2018, 5, 3, 22, tzinfo=timezone.utc),  # midnight in Madrid
+    }
+    row = {field: values[field], "text": "Revisión el 4 de mayo de 2018."}
+    pq.write_table(pa.Table.from_pylist([row]), "a.parquet")
+    said = fails("a.parquet", "out.parquet", "--keep", field)
+    assert f"row 1: PHI of this record (FECHAS) is in column '{field}'" in said
+    assert not (tmp_path / "out.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Revisión 04/05/2018.", "2018-05-04"),
+        ("Revisión 04/05/2018.", "4 de mayo de 2018"),
+        ("Revisión 04/05/2018.", {"a": [{"b": "visto el 4-5-18"}]}),
+        ("Revisión 04/05/2018.", 20180504),
+        ("Revisión 04/05/2018.", "20180504083000"),
+        ("Tel.: +34 612 345 678.", 612345678),
+        ("Tel.: 612 34 56 78.", 612345678.0),
+        ("Tel.: 612345678.", "0034-612-345-678"),
+        ("NHC: 0012345678.", 12345678),
+        ("DNI: 12345678Z.", 12345678),
+        ("Paciente: Marta García Gil.", "GARCIA GIL, MARTA"),
+        ("Paciente: Marta García Gil.", "marta"),
+        ("Paciente: Marta García Gil.", "Sra. Gil García"),
+    ],
+)
+def test_leaks_by_value(text, value, tmp_path):
+    rows = [{"id": "a", "x": 1, "text": "neumonía"}, {"id": "b", "x": value, "text": text}]
+    source = write(tmp_path / "in.jsonl", rows)
+    options = ("--id-column", "id", "--keep", "x")
+    said = fails(source, "out.jsonl", *options)
+    assert "line 2 (b): PHI of this record" in said and "is in column 'x'" in said
+    assert not list(tmp_path.glob("*out.jsonl*"))
+    succeeds(source, "out.jsonl", *options, "--skip-bad")
+    assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ["a"]
+    audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text("utf-8"))
+    assert audit["records"] == {"read": 2, "written": 1, "skipped": 1, "empty": 0}
+    [refused] = audit["refused"]
+    assert (refused["place"], refused["id"]) == ("line 2", "b")
+    assert not any(str(word) in str(audit) for word in ("Marta", "García", "2018-05", "612"))
+
+
+@pytest.mark.parametrize("value", ["2018-05-05", 612345679, "Neumología", 37.5, "Ana Ruiz", True])
+def test_other_values_are_no_leaks(value, tmp_path):
+    text = "Paciente: Marta García Gil. Tel.: 612345678. Revisión 04/05/2018."
+    source = write(tmp_path / "in.jsonl", [{"x": value, "text": text}])
+    succeeds(source, "out.jsonl", "--keep", "x")
+    assert read(tmp_path / "out.jsonl")[0]["x"] == value
+
+
+def test_birth_dates_by_language(tmp_path):
+    for lang, text in (("es", "Nació el 12 de mayo de 1948."), ("en", "Born on December 5, 1948.")):
+        for value in ("12/05/1948", "1948-05-12" if lang == "es" else "1948-12-05"):
+            source = write(tmp_path / "in.jsonl", [{"born": value, "text": text}])
+            out = tmp_path / "out.jsonl"
+            succeeds(source, out, "--known", "birth_date=born", "--overwrite", lang=lang)
+            assert "1948" not in out.read_text()
+            audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text())
+            assert "known_patient" in str(audit["notes"]["detectors"])
+
+
+def test_cp1252(tmp_path):
+    (tmp_path / "in.csv").write_bytes("id;text\n1;Paciente: Íñigo Núñez\n".encode("cp1252"))
+    said = fails("in.csv", "out.csv", "--id-column", "id")
+    assert "line 2: not UTF-8; --encoding says which it is" in said
+    succeeds("in.csv", "out.csv", "--id-column", "id", "--encoding", "cp1252")
+    assert "[NOMBRE" in (tmp_path / "out.csv").read_text("utf-8")
+    assert "no column 'nota'; it has id, text" in fails("in.csv", "o.csv", "--text-column", "nota")
+
+
+@pytest.mark.parametrize("key", [True, False])
+def test_what_needs_a_key(key, tmp_path, monkeypatch):
+    source = write(tmp_path / "in.jsonl", [{"patient": " ", "day": "2021-03-12", "text": "x"}])
+    if not key:
+        monkeypatch.delenv("BIOCLIN_DEID_KEY")
+    for options in ((*PATIENT, "--drop", "day"), ("--date-column", "day", "--drop", "patient")):
+        said = fails(source, "out.jsonl", *options) if not key else run(source, "o", *options)[1]
+        assert ("needs a secret key" in said) is not key
+    if key:
+        said = fails(source, "out.jsonl", *PATIENT, "--drop", "day")
+        assert "line 1: no 'patient' (empty)" in said
+        said = succeeds(
+            source, "out.jsonl", "--drop", "patient", "--date-column", "day", "--overwrite"
+        )
+        assert "without --patient-column: the dates of each record move by another" in said
+    else:
+        succeeds(source, "out.jsonl", "--drop", "patient", "--keep", "day")
+
+
+def test_an_unclosed_quote_loses_no_count(tmp_path):
+    lines = [f"{i},nota {i}" for i in range(1, 1000)]
+    lines[1] = '2,"nota'
+    (tmp_path / "in.csv").write_text("\n".join(["id,text", *lines, ""]))
+    assert "line 3: not CSV" in fails("in.csv", "out.csv", "--id-column", "id")
+    said = succeeds("in.csv", "out.csv", "--id-column", "id", "--skip-bad")
+    assert "skipped: 1 of 999 records" in said
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == [
+            str(i) for i in range(1, 1000) if i != 2
+        ]
