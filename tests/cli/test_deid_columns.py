@@ -64,7 +64,7 @@ def test_nothing_is_written_while_a_column_is_not_named(tmp_path):
     said = fails(source, "out.jsonl", *PATIENT)
     for part in ("visit: dates", "tel: PHI (phone)", "more.a", "later", "--keep COLUMN"):
         assert part in said
-    assert "patient:" not in said and "2021" not in said and "612345678" not in said
+    assert " patient " not in said and "2021" not in said and "612345678" not in said
     assert set(tmp_path.iterdir()) == before
     keep = [word for name in ("tel", "more", "later") for word in ("--keep", name)]
     said = succeeds(source, "out.jsonl", *PATIENT, "--drop", "visit", *keep)

@@ -95,13 +95,8 @@ def main(
     check = partial(check_output, source, out, inputs, overwrite=overwrite, resume=resume)
     check()
     columns = make_columns(
-        text=text_column,
-        record_id=id_column,
-        patient=patient_column,
-        known=known or (),
-        dates=date_column or (),
-        drop=drop or (),
-        keep=keep or (),
+        *(text_column, id_column, patient_column),
+        *(known or (), date_column or (), drop or (), keep or ()),
     )
     setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), read_key(key_file), gpu_id)
     with lock_output(out):
