@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from transformers.models.roberta_prelayernorm import modeling_roberta_prelayernorm
 
+from .packing import make_packable
+
 
 class FusedSelfAttention(modeling_roberta_prelayernorm.RobertaPreLayerNormSelfAttention):
     """Self-attention of RobertaPreLayerNorm with `scaled_dot_product_attention`."""
@@ -55,3 +57,4 @@ def use_fast_layers(transformer: nn.Module) -> None:
             module.__class__ = FusedSelfAttention
         elif type(module) is nn.Dropout and module.p < 1:
             module.__class__ = FastDropout
+    make_packable(transformer)

@@ -1,19 +1,21 @@
 """The torch part of the encoder: windows of pieces in, one vector per piece out."""
 
-import itertools
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedTokenizerFast
 
 from ..torch_bridge.memory import free_memory, is_out_of_memory
 from ..types import IntArray
+from .packing import can_pack, run_packed
 from .windows import Windows
 
 logger = logging.getLogger(__name__)
@@ -26,12 +28,13 @@ MIN_PADDING = 256
 # Pieces in a batch, padding included: what fits the caches of a CPU, and what keeps a GPU busy.
 CPU_BATCH_PIECES = 2048
 GPU_BATCH_PIECES = 65_536
-# Batches that a thread should get, so that none waits long for the last one, and the smallest size
-# to which batches are reduced for this.
-BATCHES_PER_THREAD = 4
+# Fewer pieces than this are not worth a second thread of their own.
 LEAST_BATCH_PIECES = 512
 # Smallest batch when memory runs out, about one window.
 MIN_BATCH_PIECES = 128
+
+# Indices of pieces, (n_kept,), and their vectors, (n_kept, width).
+Encoded = tuple[torch.Tensor, torch.Tensor]
 
 
 class SpecialPieces(NamedTuple):
@@ -75,6 +78,18 @@ def batch_windows(windows: Windows, *, max_batch_pieces: int) -> Iterator[IntArr
         group = group[: int(too_short.argmax()) or len(group)]
         yield group
         i += len(group)
+
+
+def split_windows(windows: Windows, *, n_parts: int) -> list[IntArray]:
+    """Divide windows, longest first, into parts of about as many pieces.
+
+    RETURNS (list[IntArray]): Indices of windows; at most `n_parts` parts, none empty.
+    """
+    lengths = windows.end - windows.start
+    order = np.argsort(-lengths, kind="stable")
+    middle = np.cumsum(lengths[order]) - lengths[order] / 2
+    part = (middle * n_parts / max(1, int(lengths.sum()))).astype(np.int64)
+    return np.split(order, np.flatnonzero(np.diff(part)) + 1)
 
 
 class WindowedEncoder(nn.Module):
@@ -150,42 +165,67 @@ class WindowedEncoder(nn.Module):
         return self.max_batch_pieces or default
 
     def _encode(self, ids: IntArray, windows: Windows) -> torch.Tensor:
-        budget = self._budget()
-        if self._is_parallel():
-            share = len(ids) // (BATCHES_PER_THREAD * torch.get_num_threads())
-            budget = min(budget, max(share, LEAST_BATCH_PIECES))
-        groups = list(batch_windows(windows, max_batch_pieces=budget))
-        padded = [self._pad(ids, windows.start[group], windows.end[group]) for group in groups]
+        if self._packs():
+            groups = split_windows(windows, n_parts=self._count_parts(windows))
+        else:
+            groups = list(batch_windows(windows, max_batch_pieces=self._budget()))
         width = self.transformer.config.hidden_size
         vectors = torch.zeros((len(ids), width), device=self.device)
-        for group, hidden in zip(groups, self._run_all(padded), strict=True):
-            rows, columns, where = _core_indices(windows, group)
-            kept = rows * hidden.shape[1] + columns + len(self.special.before)
-            cores = hidden.flatten(0, 1)[_tensor(kept, hidden.device)].float()
-            vectors.index_copy_(0, _tensor(where, hidden.device), cores)
+        encode = partial(self._encode_group, ids, windows)
+        for where, cores in self._run_all(encode, groups):
+            vectors.index_copy_(0, where, cores)
         return vectors
 
     def _is_parallel(self) -> bool:
         return self.device.type == "cpu" and not torch.is_grad_enabled()
 
-    def _run_all(self, padded: list[tuple[IntArray, IntArray]]) -> Iterator[torch.Tensor]:
+    def _packs(self) -> bool:
+        return self._is_parallel() and can_pack(self.transformer)
+
+    def _count_parts(self, windows: Windows) -> int:
+        """Choose how many parts run without padding: as many as the caches need, and the same
+        number in each thread."""
+        n_pieces = int((windows.end - windows.start + self.special.n).sum())
+        n_parts = -(-n_pieces // self._budget())
+        if n_pieces < LEAST_BATCH_PIECES:
+            return n_parts
+        threads = torch.get_num_threads()
+        return -(-n_parts // threads) * threads
+
+    def _run_all(
+        self, encode: Callable[[IntArray], Encoded], groups: list[IntArray]
+    ) -> Iterator[Encoded]:
         """Run batches. On a CPU, batches without gradients run in parallel, each on its share of
         the threads, since cores that do not wait for each other after every operation do more."""
-        workers = min(torch.get_num_threads(), len(padded))
+        workers = min(torch.get_num_threads(), len(groups))
         if workers < 2 or not self._is_parallel():
-            yield from itertools.starmap(self._run, padded)
+            yield from map(encode, groups)
             return
         threads = torch.get_num_threads() // workers
         dtype = torch.get_autocast_dtype("cpu")
         autocast = torch.is_autocast_enabled("cpu")
 
-        def run(batch: tuple[IntArray, IntArray]) -> torch.Tensor:
+        def run(group: IntArray) -> Encoded:
             torch.set_num_threads(threads)  # of this thread; so are the two modes
             with torch.no_grad(), torch.autocast("cpu", dtype, enabled=autocast):
-                return self._run(*batch)
+                return encode(group)
 
         with ThreadPoolExecutor(workers) as pool:
-            yield from pool.map(run, padded)
+            yield from pool.map(run, groups)
+
+    def _encode_group(self, ids: IntArray, windows: Windows, group: IntArray) -> Encoded:
+        input_ids, mask = self._pad(ids, windows.start[group], windows.end[group])
+        if self._packs():
+            lengths = mask.sum(1)
+            first = np.cumsum(lengths) - lengths
+            pieces = torch.from_numpy(input_ids[mask])
+            hidden = run_packed(self.transformer, pieces, lengths.tolist())
+        else:
+            first = np.arange(len(group)) * mask.shape[1]
+            hidden = self._run(input_ids, mask.astype(np.int64)).flatten(0, 1)
+        rows, columns, where = _core_indices(windows, group)
+        kept = first[rows] + columns + len(self.special.before)
+        return _tensor(where, hidden.device), hidden[_tensor(kept, hidden.device)].float()
 
     def _run(self, input_ids: IntArray, mask: IntArray) -> torch.Tensor:
         tensors = (_tensor(input_ids, self.device), _tensor(mask, self.device))
@@ -196,8 +236,11 @@ class WindowedEncoder(nn.Module):
     def _last_hidden_state(self, input_ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return self.transformer(input_ids=input_ids, attention_mask=mask).last_hidden_state
 
-    def _pad(self, ids: IntArray, start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
-        """Make input ids and attention mask, both (n_windows, longest + special)."""
+    def _pad(
+        self, ids: IntArray, start: IntArray, end: IntArray
+    ) -> tuple[IntArray, NDArray[np.bool_]]:
+        """Make input ids, and a mask of those that are not padding, both
+        (n_windows, longest + special)."""
         before, after, pad = self.special
         lengths = end - start
         columns = np.arange(int(lengths.max()))
@@ -211,7 +254,7 @@ class WindowedEncoder(nn.Module):
         for i, piece in enumerate(after):
             input_ids[rows, len(before) + lengths + i] = piece
         mask = np.arange(shape[1])[None, :] < (lengths + self.special.n)[:, None]
-        return input_ids, mask.astype(np.int64)
+        return input_ids, mask
 
 
 def _core_indices(windows: Windows, group: IntArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -40,15 +40,24 @@ def make_shim(folder, **settings):
 @pytest.fixture
 def small_memory(monkeypatch):
     """Batches of more than 48 pieces do not fit."""
-    run = WindowedEncoder._last_hidden_state
-
-    def limited(self, input_ids, mask):
-        if input_ids.numel() > 48:
-            raise RuntimeError(NO_MEMORY)
-        return run(self, input_ids, mask)
-
+    replace_runs(monkeypatch, 48, RuntimeError(NO_MEMORY))
     monkeypatch.setattr(network, "MIN_BATCH_PIECES", 8)
-    monkeypatch.setattr(WindowedEncoder, "_last_hidden_state", limited)
+
+
+def replace_runs(monkeypatch, limit, error):
+    """Let batches of more than so many pieces fail, with and without padding."""
+
+    def limited(run):
+        def run_or_fail(owner, input_ids, shape):
+            if input_ids.numel() > limit:
+                raise error
+            return run(owner, input_ids, shape)
+
+        return run_or_fail
+
+    padded = limited(WindowedEncoder._last_hidden_state)
+    monkeypatch.setattr(WindowedEncoder, "_last_hidden_state", padded)
+    monkeypatch.setattr(network, "run_packed", limited(network.run_packed))
 
 
 def test_batches_side_by_side_change_nothing(tiny_encoder, monkeypatch):
@@ -76,19 +85,13 @@ def test_annotation_halves_batches_and_warns_once(tiny_encoder, caplog, request)
 
 
 def test_memory_that_never_suffices_is_an_error(tiny_encoder, monkeypatch):
-    def never(self, input_ids, mask):
-        raise RuntimeError(NO_MEMORY)
-
-    monkeypatch.setattr(WindowedEncoder, "_last_hidden_state", never)
+    replace_runs(monkeypatch, 0, RuntimeError(NO_MEMORY))
     with torch.no_grad(), pytest.raises(RuntimeError, match="DefaultCPUAllocator"):
         make_network(tiny_encoder).eval()(*make_batch())
 
 
 def test_other_errors_are_not_swallowed(tiny_encoder, monkeypatch):
-    def broken(self, input_ids, mask):
-        raise RuntimeError("size mismatch")
-
-    monkeypatch.setattr(WindowedEncoder, "_last_hidden_state", broken)
+    replace_runs(monkeypatch, 0, RuntimeError("size mismatch"))
     with pytest.raises(RuntimeError, match="size mismatch"):
         make_network(tiny_encoder).eval()(*make_batch())
 
