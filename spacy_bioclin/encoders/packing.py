@@ -33,13 +33,20 @@ class PackedAttention(nn.Module):
     The class is mixed into that of the library, see `make_packable`.
     """
 
+    num_attention_heads: int
+    attention_head_size: int
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+
     def forward(
         self, hidden_states: Tensor, *arguments: Any, **settings: Any
     ) -> tuple[Tensor, ...]:
         """Attend within each window in `run_packed`, and otherwise as the library does."""
         runs = getattr(_current, "runs", None)
         if runs is None:
-            return super().forward(hidden_states, *arguments, **settings)
+            library: Any = super()
+            return library.forward(hidden_states, *arguments, **settings)
         shape = (-1, self.num_attention_heads, self.attention_head_size)
         layers = (self.query, self.key, self.value)
         projected = [layer(hidden_states)[0].view(shape) for layer in layers]
@@ -61,11 +68,11 @@ class PackedAttention(nn.Module):
 
 
 @cache
-def _pack_class(cls: type[nn.Module]) -> type[nn.Module]:
+def _pack_class(cls: Any) -> Any:
     return type(f"Packed{cls.__name__}", (PackedAttention, cls), {})
 
 
-def _new_packed(cls: type[nn.Module]) -> nn.Module:
+def _new_packed(cls: Any) -> Any:
     packed = _pack_class(cls)
     return packed.__new__(packed)
 
