@@ -1,6 +1,6 @@
 """The corpora that the benchmarks read, and Docs of them.
 
-Files, formats and languages are those of spacy_bioclin's catalog, except for CANTEMIST's dev sets.
+Files, formats, languages and splits are those of spacy_bioclin's catalog.
 """
 
 import sys
@@ -28,10 +28,7 @@ from spacy_bioclin.types import AnnotatedText
 NAMES = ("meddocan", "pharmaconer", "cantemist", "bc5cdr", "ncbi-disease")
 TASKS = {name: task for name, task in load_tasks().items() if name in NAMES}
 LANG = {name: TASKS[name].lang for name in NAMES}
-SPLITS = {name: dict(TASKS[name].splits) for name in NAMES}
-# The task gave out both dev sets: the first is trained on.
-SPLITS["cantemist"]["train"] = ["cantemist/train/norm", "cantemist/dev1/norm"]
-SPLITS["cantemist"]["dev"] = ["cantemist/dev2/norm"]
+SPLITS = {name: TASKS[name].splits for name in NAMES}
 SHIPPED = ROOT / "assets" / "encoders" / "bioclin-compact"
 OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
 # Docs of dev that are scored during training; all of dev takes as long as an epoch.

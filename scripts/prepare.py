@@ -40,7 +40,7 @@ def make_config(task: Task, lang: str, config: str) -> Config:
     """
     if config:
         return load_config(config, {"nlp.lang": lang})
-    layers = sorted(set(task.layers.values()))
+    layers = task.layer_names
     if layers == ["ents", "phi"]:
         return load_config(ROOT / "configs" / "demo.cfg", {"nlp.lang": lang})
     if layers == ["phi"]:
@@ -48,6 +48,7 @@ def make_config(task: Task, lang: str, config: str) -> Config:
     [layer] = layers
     made = load_config(ROOT / "configs" / "ner.cfg", {"nlp.lang": lang})
     made["components"]["ner"]["spans_key"] = None if layer == "ents" else layer
+    made["components"]["ner"]["nested"] = task.nested
     made["training"]["score_weights"] = {task.metric: 1.0}
     return made
 

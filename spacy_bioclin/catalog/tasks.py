@@ -1,5 +1,6 @@
 """The tasks of `tasks.yml`: corpora with their files, layers and licences."""
 
+import functools
 import os
 import zipfile
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from ..errors import BioclinError
 from ..settings import Settings, read_settings, read_yaml
 
 TASKS = Path(__file__).with_name("tasks.yml")
+DOCUMENTS = Path(__file__).with_name("splits.yml")
 DEMO = "demo"  # the task that ships with this repository
 SPLITS = ("train", "dev", "test")
 # `spacy project assets` downloads into this folder of the project.
@@ -23,7 +25,8 @@ class Task(Settings):
     lang (str): Language of the notes.
     format (str): FORMAT of `bioclin convert`.
     splits (dict[str, list[str]]): Files or folders of each split, relative to the data folder.
-    layers (dict[str, str]): Label -> layer; "*" means every label that is not named.
+    layers (dict[str, str | None]): Label -> layer, None to leave it out; "*" means every label that
+        is not named.
     metric (str): Score that chooses the best pipeline in training.
     licence (str): Licence of the corpus.
     source (str): Repository that the files come from.
@@ -31,12 +34,16 @@ class Task(Settings):
     cite (str): What to cite.
     labels (dict[str, str]): Label in the file -> label in the Doc; "*" as in `layers`.
     archive (dict[str, str]): Folder in the downloaded archive -> folder to unpack it to.
+    documents (str): List in splits.yml that says which documents of a folder belong to which split;
+        "" if every split has its own files.
+    nested (bool): Spans of different labels overlap so often that each label is tagged separately.
+    obtain (str): How to get the corpus, if `spacy project assets` does not download it.
     """
 
     lang: str
     format: str
     splits: dict[str, list[str]]
-    layers: dict[str, str]
+    layers: dict[str, str | None]
     metric: str
     licence: str
     source: str
@@ -44,6 +51,35 @@ class Task(Settings):
     cite: str
     labels: dict[str, str] = Field(default_factory=dict)
     archive: dict[str, str] = Field(default_factory=dict)
+    documents: str = ""
+    nested: bool = False
+    obtain: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Folder of the corpus in the data folder. Several tasks can have the same."""
+        return Path(self.splits["train"][0]).parts[0]
+
+    @property
+    def layer_names(self) -> list[str]:
+        """The layers that the task annotates, sorted."""
+        return sorted({layer for layer in self.layers.values() if layer})
+
+    def has_document(self, split: str, id: str) -> bool:
+        """Tell whether a document in the files of a split belongs to the split."""
+        lists = load_documents()[self.documents] if self.documents else {}
+        if split in lists:
+            return id in lists[split]
+        return not any(id in listed for listed in lists.values())
+
+
+@functools.cache
+def load_documents() -> dict[str, dict[str, frozenset[str]]]:
+    """Read splits.yml: list -> split -> ids of its documents."""
+    return {
+        name: {split: frozenset(ids.split()) for split, ids in splits.items()}
+        for name, splits in read_yaml(DOCUMENTS).items()
+    }
 
 
 def load_tasks() -> dict[str, Task]:
@@ -79,16 +115,18 @@ def find_data(name: str) -> Path:
     """
     if name == DEMO:
         return Path()
+    task = load_tasks()[name]
     if os.environ.get("BIOCLIN_DATA"):
         data = Path(os.environ["BIOCLIN_DATA"])
     else:
         data = DOWNLOADS
-        if (DOWNLOADS / f"{name}.zip").is_file():
-            unpack(DOWNLOADS / f"{name}.zip", load_tasks()[name].archive)
-    if not (data / name).is_dir():
+        if (DOWNLOADS / f"{task.folder}.zip").is_file():
+            unpack(DOWNLOADS / f"{task.folder}.zip", task.archive)
+    if not (data / task.folder).is_dir():
+        obtain = task.obtain or "run `python -m spacy project assets`"
         raise BioclinError(
-            f"{data / name} does not exist: run `python -m spacy project assets`, or set "
-            "BIOCLIN_DATA to a folder that holds the corpora"
+            f"{data / task.folder} does not exist: {obtain}, or set BIOCLIN_DATA to a folder that "
+            "holds the corpora"
         )
     return data
 

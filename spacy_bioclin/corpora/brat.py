@@ -28,6 +28,13 @@ NOTE = re.compile(r"(#\S*)\t(\S+) (\S+)\t(.*?)(\r?)")
 # An annotator's note made of words that all hold a digit gives terminology ids: "54115009",
 # "8000/6", "CHEBI:15377". "check" does not, nor does "<null>", PharmaCoNER's "no code".
 CONCEPT_IDS = re.compile(r"\s*\S*\d\S*(?:\s+\S*\d\S*)*\s*")
+# DisTEMIST, SympTEMIST and MedProcNER: ids joined by "+", then their relation to the mention, as in
+# "94222008+94381002 COMPOSITE", "235651006+NO_CODE EXACT+NO_CODE" or "N+O N+O" (no code).
+JOINT = re.compile(r"(?<!\dE)\+")
+RELATED_IDS = re.compile(r"\s*(\S+)\s+(?:EXACT|NARROW|COMPOSITE|NO_CODE)(?:\+[A-Z_]+)*\s*")
+# An id of 15 digits or more that a spreadsheet has rounded. Some notes of SympTEMIST and MedProcNER
+# have one.
+ROUNDED_ID = re.compile(r"\d(?:\.\d+)?E\+\d+")
 SHAPES = {
     "T": "T1<TAB>Label start end<TAB>text",
     "R": "R1<TAB>Label Arg1:T1 Arg2:T2",
@@ -165,9 +172,23 @@ def _is_gap(annotation: Annotation | None) -> bool:
     return isinstance(annotation, OtherAnnotation) and not annotation.id
 
 
+def _written_ids(note: NoteAnnotation) -> list[str]:
+    """List the terminology ids in a note as they are written."""
+    if note.kind != "AnnotatorNotes":
+        return []
+    if match := RELATED_IDS.fullmatch(note.text):
+        return [id for id in JOINT.split(match[1]) if any(map(str.isdigit, id))]
+    return note.text.split() if CONCEPT_IDS.fullmatch(note.text) else []
+
+
 def _concept_ids(note: NoteAnnotation) -> tuple[str, ...]:
-    is_code = note.kind == "AnnotatorNotes" and CONCEPT_IDS.fullmatch(note.text)
-    return tuple(note.text.split()) if is_code else ()
+    return tuple(id for id in _written_ids(note) if not ROUNDED_ID.fullmatch(id))
+
+
+def count_rounded_ids(annotations: Iterable[Annotation]) -> int:
+    """Count the terminology ids that a spreadsheet has rounded ("1.59978E+16") and so destroyed."""
+    notes = (a for a in annotations if isinstance(a, NoteAnnotation))
+    return sum(bool(ROUNDED_ID.fullmatch(id)) for note in notes for id in _written_ids(note))
 
 
 def _with_concept_ids(annotations: list[Annotation]) -> tuple[Annotation, ...]:

@@ -21,11 +21,17 @@ def ignore(*args: Any) -> None:
     """Do nothing; the default of callbacks."""
 
 
+def keep_all(id: str) -> bool:
+    """Keep every document; the default of `keep`."""
+    return True
+
+
 def read_corpus(
     format: str,
     paths: Sequence[Path],
     *,
     labels: Mapping[str, str] | None = None,
+    keep: Callable[[str], bool] = keep_all,
     on_error: OnError = raise_error,
     on_progress: Callable[[float, int], None] = ignore,
 ) -> Iterator[AnnotatedText]:
@@ -34,21 +40,30 @@ def read_corpus(
     format (str): One of `FORMATS`.
     paths (Sequence[Path]): Files, and folders that are searched at any depth.
     labels (Mapping[str, str] | None): Old label -> new label, see `relabel`.
+    keep (Callable[[str], bool]): Whether to keep a document, by its id; see `Task.has_document`.
     on_error (OnError): Called for each document that cannot be read.
     on_progress (Callable): Called with the share done, from 0 to 1, and the number of documents.
     YIELDS (AnnotatedText): The documents, in the order of the paths.
-    RAISES (BioclinError): The format is unknown, or there are no such files.
+    RAISES (BioclinError): The format is unknown, there are no such files, or no document in them is
+        kept.
     """
     if format not in FORMATS:
         raise BioclinError(f"format is {format!r}, want one of {', '.join(FORMATS)}")
     files = find_files(format, paths)
-    n_done = 0
+    n_done = n_kept = 0
     for n_files, file in enumerate(files):
         documents = FORMATS[format].read(file, on_error)
         for number, document in enumerate(documents, start=1):
-            yield relabel(document, labels or {})
+            if keep(document.id):
+                yield relabel(document, labels or {})
+                n_kept += 1
             n_done += 1
-            on_progress((n_files + number / len(documents)) / len(files), n_done)
+            on_progress((n_files + number / len(documents)) / len(files), n_kept)
+    if n_done and not n_kept:
+        raise BioclinError(
+            f"none of the {n_done} documents in {', '.join(map(str, paths))} belongs to the split; "
+            "is this another release of the corpus?"
+        )
 
 
 def convert_to_docs(
@@ -59,6 +74,7 @@ def convert_to_docs(
     lang: str,
     layers: Layers = ALL_ENTS,
     labels: Mapping[str, str] | None = None,
+    keep: Callable[[str], bool] = keep_all,
     task: str = "",
     skip_bad: bool = False,
     allow_loss: bool = False,
@@ -69,7 +85,7 @@ def convert_to_docs(
 ) -> None:
     """Convert a corpus into gold Docs and count what became of every span.
 
-    format, paths, labels, on_progress: See `read_corpus`.
+    format, paths, labels, keep, on_progress: See `read_corpus`.
     out (Path): The output, see `write_docs`. An error leaves it as it was.
     lang (str): Language of the notes.
     layers (Layers): Label -> layer, see `ALL_ENTS`.
@@ -86,7 +102,7 @@ def convert_to_docs(
 
     def make_docs() -> Iterator[Doc]:
         documents = read_corpus(
-            format, paths, labels=labels, on_error=on_error, on_progress=on_progress
+            format, paths, labels=labels, keep=keep, on_error=on_error, on_progress=on_progress
         )
         for document in documents:
             yield make_gold_doc(nlp, document, layers=layers, task=task, report=losses)

@@ -20,12 +20,14 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
+from .brat import count_rounded_ids
 from .report import LossReport
 
 # Label -> name of the layer that it belongs to; "*" means every label not named.
 # The layer "ents" is doc.ents (flat) and doc.spans["ents"] (all of it), any other layer L is
-# doc.spans[L]: {"*": "phi"} puts everything in doc.spans["phi"] and leaves doc.ents missing.
-Layers = Mapping[str, str]
+# doc.spans[L]: {"*": "phi"} puts everything in doc.spans["phi"] and leaves doc.ents missing. None
+# leaves spans out, and counts them.
+Layers = Mapping[str, str | None]
 ALL_ENTS: Layers = {"*": "ents"}
 
 # Key in `doc.user_data` with the annotations as the file has them: what a Doc cannot hold
@@ -77,14 +79,19 @@ def make_gold_doc(
     """
     report = LossReport() if report is None else report
     doc = nlp(annotated.text)
-    by_layer: dict[str, list[GoldSpan]] = {name: [] for name in layers.values()}
-    for layer, span in _gold_spans(doc, annotated, layers):
-        by_layer[layer].append(span)
     name = _name(annotated)
+    by_layer: dict[str, list[GoldSpan]] = {layer: [] for layer in layers.values() if layer}
+    for layer, span in _gold_spans(doc, annotated, layers):
+        if layer is None:
+            report.read += 1
+            report.add("left_out", name)
+        else:
+            by_layer[layer].append(span)
     for layer, spans in by_layer.items():
         not_in_ents = _fill_layer(doc, layer, spans)
         _count(doc, spans, not_in_ents, name, report)
     _count_fragments(annotated, name, report)
+    report.add("rounded_id", name, count_rounded_ids(annotated.annotations))
     report.docs += 1
     doc.user_data[GOLD_KEY] = {
         "id": annotated.id,
@@ -154,12 +161,12 @@ def spans_of(annotated: AnnotatedText) -> list[SpanAnnotation]:
 
 def _gold_spans(
     doc: Doc, annotated: AnnotatedText, layers: Layers
-) -> Iterator[tuple[str, GoldSpan]]:
+) -> Iterator[tuple[str | None, GoldSpan]]:
     """Find the layer and the tokens of each span, in file order."""
     edges = _token_edges(doc)
     for span in spans_of(annotated):
-        layer = layers.get(span.label) or layers.get("*")
-        if layer is None:
+        key = span.label if span.label in layers else "*"
+        if key not in layers:
             raise BioclinError(
                 f"{annotated.source or annotated.id}: no layer is set for label {span.label!r}; "
                 f"set one for it, or for all other labels ('*'); set are {', '.join(layers)}"
@@ -167,7 +174,8 @@ def _gold_spans(
         start = min(start for start, _ in span.fragments)
         end = max(end for _, end in span.fragments)
         tokens = _align(doc, edges, start, end)
-        yield layer, GoldSpan(span.id, start, end, span.label, "|".join(span.concept_ids), tokens)
+        kb_id = "|".join(span.concept_ids)
+        yield layers[key], GoldSpan(span.id, start, end, span.label, kb_id, tokens)
 
 
 def _token_edges(doc: Doc) -> tuple[list[int], list[int]]:

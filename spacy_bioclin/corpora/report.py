@@ -20,6 +20,8 @@ KINDS = {
     "not_in_ents": "not in doc.ents, where another has its tokens; in doc.spans",
     "discontinuous": "several fragments; the span from first to last counts",
     "wrong_offset": "text at the offsets is not that in the file; offsets kept",
+    "rounded_id": "its terminology id was rounded by a spreadsheet (1.6E+16): no id",
+    "left_out": "its label does not belong to the task; not in the Doc",
     "empty": "touches no token: lost",
     "skipped": "documents that could not be read",
 }
@@ -42,8 +44,8 @@ class LossReport:
 
     @property
     def lost(self) -> int:
-        """Count the spans that are in no Doc."""
-        return self.read - self.kept
+        """Count the spans that are in no Doc, although their label belongs to the task."""
+        return self.read - self.kept - self.count("left_out")
 
     def add(self, kind: str, file: str, n: int = 1) -> None:
         """Count `n` spans (documents for "skipped") of a file under one of `KINDS`."""
@@ -73,7 +75,7 @@ class LossReport:
         table.add_row("docs", f"{self.docs:,}", "", "", "documents converted")
         table.add_row("read", f"{self.read:,}", "", "", "spans in the files")
         table.add_row("kept", f"{self.kept:,}", "", "", "spans in the Docs")
-        table.add_row("lost", f"{self.lost:,}", "", "", "spans in no Doc")
+        table.add_row("lost", f"{self.lost:,}", "", "", "spans of the task in no Doc")
         for kind, meaning in KINDS.items():
             if names := self.files[kind]:
                 count, n_files = f"{self.count(kind):,}", f"{len(names):,}"

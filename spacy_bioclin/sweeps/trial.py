@@ -64,7 +64,7 @@ def find_corpus(plan: Plan, task: str) -> Corpus:
     corpus = plan.tasks[task]
     if corpus.path is None:
         known = find_task(task, corpus.lang or None)
-        layers = sorted(set(known.layers.values()))
+        layers = known.layer_names
         layer = corpus.layer or (layers[0] if len(layers) == 1 else ENTS)
         return corpus.model_copy(update={"lang": known.lang, "layer": layer})
     if not corpus.lang:
@@ -90,6 +90,7 @@ def make_config(plan: Plan, trial: Trial, corpora: Path) -> Config:
         "nlp.lang": corpus.lang,
         "system.seed": trial.seed,
         "components.ner.spans_key": None if in_ents else corpus.layer,
+        "components.ner.nested": corpus.path is None and find_task(trial.task).nested,
         # spaCy adds the weights of the component's defaults to what is not set here.
         "training.score_weights": {
             "ents_f": None,

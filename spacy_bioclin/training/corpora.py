@@ -1,5 +1,6 @@
 """Convert the corpora of the catalogue's tasks into Docs for training."""
 
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -32,6 +33,7 @@ def convert_task(name: str, task: Task, out: Path) -> None:
                 lang=task.lang,
                 layers=task.layers,
                 labels=task.labels,
+                keep=partial(task.has_document, split),
                 task=name,
                 on_progress=on_progress,
                 on_report=lambda losses: console.print(losses.to_table()),

@@ -267,13 +267,39 @@ def test_catalogue() -> None:
     tasks = load_tasks()
     assert {"meddocan", "pharmaconer", "cantemist", "bc5cdr", "ncbi-disease"} <= set(tasks)
     for task in tasks.values():
-        assert task.format in FORMATS and {"train", "test"} <= set(task.splits)
+        assert task.format in FORMATS
         assert all(isinstance(paths, list) for paths in task.splits.values())
         metrics = {
-            "ents_f" if layer == "ents" else f"spans_{layer}_f" for layer in task.layers.values()
+            "ents_f" if layer == "ents" else f"spans_{layer}_f" for layer in task.layer_names
         }
         assert task.metric in metrics
     assert tasks["meddocan"].layers == {"*": "phi"}
+
+
+def test_a_split_of_a_folder_that_holds_several(tmp_path: Path) -> None:
+    folder = tmp_path / "jnlpba" / "standoff" / "train"
+    folder.mkdir(parents=True)
+    for name in ("90110496", "99428687"):  # dev and train
+        (folder / f"{name}.txt").write_text("IL-2 gene", "utf-8")
+        (folder / f"{name}.ann").write_text("T1\tDNA 0 9\tIL-2 gene\n", "utf-8")
+    out = tmp_path / "dev.spacy"
+    result = convert("brat", folder, out, "--task", "jnlpba")
+    assert result.exit_code == 1 and "train and dev: choose one with --split" in result.stderr
+    for options, wrong in (
+        (("--split", "dev"), "needs --task"),
+        (("--split", "x"), "needs --task"),
+    ):
+        assert wrong in convert("brat", folder, out, "--lang", "en", *options).stderr
+    result = convert("brat", folder, out, "--task", "jnlpba", "--split", "eval")
+    assert result.exit_code == 1 and "want one of train, dev, test" in result.stderr
+    assert not out.exists()
+    assert convert("brat", folder, out, "--task", "jnlpba", "--split", "dev").exit_code == 0
+    [doc] = read_docs(out, Vocab())
+    assert doc.user_data[GOLD_KEY]["id"] == "90110496"
+    assert (
+        convert("brat", folder, tmp_path / "b", "--task", "jnlpba", "--split", "dev").exit_code == 0
+    )
+    assert {path.stem for path in (tmp_path / "b").iterdir()} == {"90110496"}
 
 
 @pytest.mark.parametrize("lang", ["es", "en"])
@@ -300,5 +326,5 @@ def test_the_files_of_the_catalogue(data_dir: Path) -> None:
         if name != "demo"
     }
     assert n_files["cantemist"] == {"train": 501, "dev": 500, "test": 300}
-    assert n_files["jnlpba"] == {"train": 2000, "test": 404}
+    assert n_files["jnlpba"] == {"train": 2000, "dev": 2000, "test": 404}  # two share a folder
     assert sum(n_files["nubes"].values()) == 608

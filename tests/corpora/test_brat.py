@@ -1,11 +1,19 @@
 """brat standoff, byte for byte both ways."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from spacy_bioclin.corpora.brat import format_ann, format_brat, parse_ann, read_brat, read_brat_file
+from spacy_bioclin.corpora.brat import (
+    count_rounded_ids,
+    format_ann,
+    format_brat,
+    parse_ann,
+    read_brat,
+    read_brat_file,
+)
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import (
     AnnotatedText,
@@ -81,6 +89,14 @@ def test_a_byte_order_mark_hides_no_annotation() -> None:
         ("54115009", ("54115009",)),
         ("8000/6/H", ("8000/6/H",)),
         ("C0000001  C0000002", ("C0000001", "C0000002")),
+        ("146801000119103 NARROW", ("146801000119103",)),
+        ("94222008+94381002 COMPOSITE", ("94222008", "94381002")),
+        ("37193007+NO_CODE+76642003 EXACT+NO_CODE+NARROW", ("37193007", "76642003")),
+        ("NO_CODE NO_CODE", ()),
+        ("N+O N+O", ()),
+        ("NOMAP NOMAP", ()),
+        ("1.63195610001191E+016 EXACT", ()),  # rounded by a spreadsheet
+        ("37193007+1.59978E+16 COMPOSITE", ("37193007",)),
         ("<null>", ()),
         ("check", ()),
         ("seen in 2 notes", ()),
@@ -89,8 +105,11 @@ def test_a_byte_order_mark_hides_no_annotation() -> None:
 )
 def test_concept_ids_come_from_notes(note: str, ids: tuple[str, ...]) -> None:
     ann = f"T1\tX 0 3\tuno\n#1\tAnnotatorNotes T1\t{note}\n"
-    span, _ = parse_ann(ann, text_length=3, source="a.ann")
+    parsed = parse_ann(ann, text_length=3, source="a.ann")
+    span = parsed[0]
     assert isinstance(span, SpanAnnotation) and span.concept_ids == ids
+    assert count_rounded_ids(parsed) == len(re.findall(r"\dE\+", note))
+    assert format_ann(parsed) == ann
 
 
 def test_concept_ids_of_other_formats_become_notes() -> None:

@@ -1,12 +1,16 @@
 """`bioclin convert`: a corpus into Docs for training, or into files of another format."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...errors import BioclinError
+
+if TYPE_CHECKING:
+    from ...catalog.tasks import Task
 
 
 def main(
@@ -26,6 +30,9 @@ def main(
     lang: Annotated[str, typer.Option(help="Language of the notes: es, en")] = "",
     task: Annotated[
         str, typer.Option(help="Name of the task; one of the catalogue sets language and layers")
+    ] = "",
+    split: Annotated[
+        str, typer.Option(help="Split of the task: train, dev or test, if IN holds several")
     ] = "",
     layer: Annotated[
         list[str] | None,
@@ -55,14 +62,16 @@ def main(
         check_output(report, inputs=paths, overwrite=overwrite)
     known = load_tasks().get(task)
     labels = known.labels if known else {}
+    keep = _choose_documents(known, split, paths)
     if to != "spacy":
-        _write_files(format, paths, labels, out, to, skip_bad=skip_bad, allow_loss=allow_loss)
+        _write_files(format, paths, labels, keep, out, to, skip_bad=skip_bad, allow_loss=allow_loss)
         return
     _write_docs(
         format,
         paths,
         labels,
         out,
+        keep=keep,
         lang=lang or (known.lang if known else ""),
         layers=_parse_layers(layer) if layer else known.layers if known else {"*": "ents"},
         task=task,
@@ -70,6 +79,33 @@ def main(
         allow_loss=allow_loss,
         report_path=report,
     )
+
+
+def _choose_documents(task: "Task | None", split: str, paths: list[Path]) -> Callable[[str], bool]:
+    """Make what tells which documents to keep, by their id.
+
+    RAISES (BioclinError): There is no such split, or IN holds several and none is chosen.
+    """
+    from ...catalog.tasks import SPLITS
+    from ...corpora.convert import keep_all
+
+    if split:
+        if task is None:
+            raise BioclinError(f"--split {split} needs --task with a name of the catalogue")
+        if split not in SPLITS:
+            raise BioclinError(f"--split is {split!r}, want one of {', '.join(SPLITS)}")
+        return partial(task.has_document, split)
+    shared = {path.resolve() for path in paths}
+    held = [
+        split
+        for split, folders in (task.splits if task and task.documents else {}).items()
+        if any(folder.as_posix().endswith(f"/{path}") for folder in shared for path in folders)
+    ]
+    if len(held) > 1:
+        raise BioclinError(
+            f"{paths[0]} holds the documents of {' and '.join(held)}: choose one with --split"
+        )
+    return keep_all
 
 
 def _write_docs(
@@ -99,6 +135,7 @@ def _write_files(
     format: str,
     paths: list[Path],
     labels: Mapping[str, str],
+    keep: Callable[[str], bool],
     out: Path,
     to: str,
     *,
@@ -119,7 +156,9 @@ def _write_files(
 
     on_error = make_on_error(on_skip if skip_bad else None)
     with show_progress(console, "documents") as show:
-        documents = read_corpus(format, paths, labels=labels, on_error=on_error, on_progress=show)
+        documents = read_corpus(
+            format, paths, labels=labels, keep=keep, on_error=on_error, on_progress=show
+        )
         n_docs, lost = write_corpus(documents, out, to, allow_loss=allow_loss)
     console.print(f"{n_docs:,} documents written to {out}", markup=False)
     for kind, n in sorted(lost.items()):

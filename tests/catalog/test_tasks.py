@@ -1,0 +1,188 @@
+"""The corpora of the catalogue: their splits, and training on the first notes of each."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from scripts import prepare
+from spacy_bioclin.catalog.tasks import SPLITS, Task, find_data, find_task, load_tasks
+from spacy_bioclin.cli import app
+from spacy_bioclin.corpora.convert import convert_to_docs, make_nlp, read_corpus
+from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.corpora.docs import make_gold_doc
+from spacy_bioclin.corpora.formats import find_files
+from spacy_bioclin.corpora.report import LossReport
+from spacy_bioclin.errors import BioclinError
+
+TASKS = {name: task for name, task in load_tasks().items() if name != "demo"}
+TEMIST = ("distemist", "symptemist", "medprocner")
+QUICK = ("symptemist", "bc5cdr-chemical", "jnlpba")
+N_DOCUMENTS = {
+    "jnlpba": (1800, 200, 404),
+    "maccrobat2020": (140, 20, 40),
+    "distemist": (625, 125, 250),
+    "symptemist": (625, 125, 250),
+    "medprocner": (209, 41, 250),
+}
+
+
+def ids_of(data_dir: Path, task: Task, split: str) -> set[str]:
+    files = find_files(task.format, [data_dir / path for path in task.splits[split]])
+    return {file.stem for file in files if task.has_document(split, file.stem)}
+
+
+def test_every_task_has_three_splits() -> None:
+    for name, task in load_tasks().items():
+        assert set(task.splits) == set(SPLITS), name
+        folders = [path for paths in task.splits.values() for path in paths]
+        assert len(set(folders)) == len(folders) or task.documents, name
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", N_DOCUMENTS)
+def test_lists_divide_a_folder(data_dir: Path, name: str) -> None:
+    ids = [ids_of(data_dir, TASKS[name], split) for split in SPLITS]
+    assert tuple(map(len, ids)) == N_DOCUMENTS[name]
+    # The original JNLPBA has ten abstracts in train and test; see tasks.yml.
+    twice = 10 if name == "jnlpba" else 0
+    assert sum(map(len, ids)) - len(set.union(*ids)) == twice and not ids[1] & (ids[0] | ids[2])
+
+
+@pytest.mark.corpora
+def test_the_dev_cases_of_the_three_temist_corpora_are_the_same(data_dir: Path) -> None:
+    train, dev = (ids_of(data_dir, TASKS["distemist"], split) for split in ("train", "dev"))
+    by_hash = sorted(train | dev, key=lambda id: hashlib.sha256(id.encode()).hexdigest())
+    assert dev == set(by_hash[:125])
+    assert ids_of(data_dir, TASKS["symptemist"], "dev") == dev
+    assert ids_of(data_dir, TASKS["medprocner"], "dev") < dev
+    assert not any(ids_of(data_dir, TASKS[name], "train") & dev for name in TEMIST)
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(
+    "name, split, counts, n_ids",
+    [
+        ("distemist", "test", {"docs": 250, "read": 2598, "nested": 44, "crossing": 4}, 2598),
+        ("symptemist", "test", {"docs": 250, "read": 3033, "nested": 6, "crossing": 12}, 2925),
+        ("medprocner", "test", {"docs": 250, "read": 3618, "rounded_id": 15}, 3586),
+        ("maccrobat2020", "test", {"docs": 40, "read": 5292}, 0),
+        ("bc5cdr-disease", "dev", {"docs": 500, "read": 9591, "left_out": 5347}, 4228),
+    ],
+)
+def test_every_span_is_kept_or_counted(
+    data_dir: Path, name: str, split: str, counts: dict[str, int], n_ids: int
+) -> None:
+    task, report, found_ids = TASKS[name], LossReport(), 0
+    nlp = make_nlp(task.lang)
+    paths = [data_dir / path for path in task.splits[split]]
+    for document in read_corpus(
+        task.format, paths, keep=lambda id: task.has_document(split, id), labels=task.labels
+    ):
+        doc = make_gold_doc(nlp, document, layers=task.layers, report=report)
+        found_ids += sum(bool(span.kb_id_) for span in doc.spans["ents"])
+    found = report.to_dict()
+    assert {key: found[key] for key in counts} == counts and found_ids == n_ids
+    assert found["kept"] == found["read"] - found["left_out"] and found["lost"] == 0
+    report.check()
+
+
+@pytest.mark.corpora
+def test_composite_codes_are_several_ids(data_dir: Path, tmp_path: Path) -> None:
+    folder = data_dir / "distemist" / "test" / "brat"
+    source = next(
+        path for path in sorted(folder.glob("*.ann")) if "COMPOSITE" in path.read_text("utf-8")
+    )
+    convert_to_docs("brat", [source], tmp_path / "x.spacy", lang="es")
+    [doc] = read_docs(tmp_path / "x.spacy", spacy.blank("es").vocab)
+    composite = [span.kb_id_ for span in doc.spans["ents"] if "|" in span.kb_id_]
+    assert composite and all(id.isdigit() for ids in composite for id in ids.split("|"))
+
+
+def test_a_folder_without_a_document_of_the_split(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Tos.", "utf-8")
+    (tmp_path / "a.ann").write_text("", "utf-8")
+    with pytest.raises(BioclinError, match=r"none of the 1 documents in .* belongs to the split"):
+        list(read_corpus("brat", [tmp_path], keep=lambda id: False))
+
+
+def test_a_corpus_that_nothing_downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BIOCLIN_DATA", str(tmp_path))
+    with pytest.raises(BioclinError, match=r"get it from https://.*or set BIOCLIN_DATA"):
+        find_data("distemist")
+    (tmp_path / "bc5cdr").mkdir()
+    assert find_data("bc5cdr-chemical") == tmp_path
+
+
+def copy_first_notes(data_dir: Path, task: Task, out: Path) -> None:
+    """Copy the first annotated notes of each split, in the layout of the corpus."""
+    n_notes, n_abstracts, n_sentences = 2, 6, 120
+    for split, paths in task.splits.items():
+        for path in paths:
+            if (data_dir / path).is_dir():
+                files = find_files(task.format, [data_dir / path])
+                chosen = [
+                    file
+                    for file in files
+                    if task.has_document(split, file.stem)
+                    and "T1\t" in file.with_suffix(".ann").read_text("utf-8")
+                ]
+                for file in chosen[: n_notes // len(paths) or 1]:
+                    for suffix in (".txt", ".ann"):
+                        target = (out / file.relative_to(data_dir)).with_suffix(suffix)
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        shutil.copyfile(file.with_suffix(suffix), target)
+            else:
+                blocks = (data_dir / path).read_text("utf-8").split("\n\n")
+                n_blocks = n_abstracts if task.format == "pubtator" else n_sentences
+                (out / path).parent.mkdir(parents=True, exist_ok=True)
+                (out / path).write_text("\n\n".join(blocks[:n_blocks]) + "\n\n", "utf-8")
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TASKS],
+)
+def test_prepare_and_train(
+    data_dir: Path,
+    tiny_encoder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    task = find_task(name, TASKS[name].lang)
+    copy_first_notes(data_dir, task, tmp_path / "data")
+    monkeypatch.setenv("BIOCLIN_DATA", str(tmp_path / "data"))
+    prepare.main(name, task.lang, tmp_path / "corpus")
+    corpus = {split: tmp_path / "corpus" / f"{split}.spacy" for split in SPLITS}
+    config = spacy.util.load_config(tmp_path / "corpus" / "config.cfg")
+    settings = {
+        "paths.train": corpus["train"],
+        "paths.dev": corpus["dev"],
+        "paths.encoder": tiny_encoder,
+        "components.transformer.model.window": 64,
+        "components.transformer.model.stride": 64,
+        "corpora.train.max_tokens": 32,
+        "training.max_steps": 2,
+        "training.eval_frequency": 1,
+        "training.batcher.size": 64,
+    }
+    options = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
+    trained = tmp_path / "training"
+    done = CliRunner().invoke(
+        app, ["train", str(tmp_path / "corpus" / "config.cfg"), "-o", str(trained), *options]
+    )
+    assert done.exit_code == 0, done.output
+    nlp = spacy.load(trained / "model-last")
+    [head] = [key for key in config["components"] if key in ("ner", "phi")]
+    gold = read_docs(corpus["train"], nlp.vocab)
+    [layer] = task.layer_names
+    labels = {span.label_ for doc in gold for span in doc.spans[layer]}
+    assert set(nlp.get_pipe(head).labels) == labels  # type: ignore[attr-defined]
+    assert task.metric in nlp.meta["performance"]
+    predicted = nlp(next(read_docs(corpus["test"], nlp.vocab)).text)
+    assert layer == "ents" or layer in predicted.spans
