@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 
 ROOT = Path(__file__).parents[1]
+# What an example prints when it shows nothing: an empty collection, or a count of 0.
+NOTHING = re.compile(r"(\[\]|\{\}|\(\)|None|0( .*)?)?")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -55,14 +57,19 @@ def shell_commands(block: str, program: str) -> Iterator[list[str]]:
 def run_block(block: Block, page: str, namespace: dict[str, object]) -> None:
     """Run a ```python block, or the `bioclin` commands of a ```bash block, in this process.
 
+    No line that a Python block prints may show nothing ("[]", "0 spans in 1090 characters").
+
     block (Block): The block. Blocks of other languages are ignored.
     page (str): Name of the page, for error messages.
     namespace (dict): Variables that the Python blocks of one page share.
     """
     if block.language == "python":
         code = compile("\n" * (block.line - 1) + block.content, page, "exec")
-        with redirect_stdout(io.StringIO()):
+        printed = io.StringIO()
+        with redirect_stdout(printed):
             exec(code, namespace)
+        for line in printed.getvalue().splitlines():
+            assert not NOTHING.fullmatch(line), f"{page}, line {block.line}: prints {line!r}"
     elif block.language == "bash":
         for args in shell_commands(block.content, "bioclin"):
             result = CliRunner().invoke(app, args)

@@ -58,6 +58,14 @@ def test_assets_land_where_the_catalogue_looks(project):
                 assert any(place in (path, *path.parents) for place in places), path
 
 
+def test_assets_state_the_licence_of_the_catalogue(project):
+    for asset in project["assets"]:
+        if "description" in asset:
+            folder = Path(asset["dest"]).relative_to("assets/downloads").parts[0]
+            [licence] = {t.licence for t in TASKS.values() if t.folder == folder.split(".zip")[0]}
+            assert asset["description"].endswith(f"({licence})"), asset["dest"]
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_config_suits_the_layers_of_the_task(name):
     task = TASKS[name]

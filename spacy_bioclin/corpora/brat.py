@@ -95,14 +95,16 @@ def read_brat_file(txt: Path, ann: Path | None = None) -> AnnotatedText:
     """Read one document.
 
     txt (Path): The text.
-    ann (Path | None): Its annotations; None for a text without any.
+    ann (Path | None): Its annotations; None for NAME.ann beside the text, if there is one.
     RETURNS (AnnotatedText): The document; its id is the file name without suffix.
     RAISES (BioclinError): A file is missing, not UTF-8 or malformed; it names file and line.
     """
     text = read_text(txt)
     id = from_file_name(txt.stem)
     if ann is None:
-        return AnnotatedText(id, text, (), str(txt))
+        ann = txt.with_suffix(".ann")
+        if not ann.exists():
+            return AnnotatedText(id, text, (), str(txt))
     annotations = parse_ann(read_text(ann), text_length=len(text), source=str(ann))
     return AnnotatedText(id, text, annotations, str(ann))
 

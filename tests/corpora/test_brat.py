@@ -133,6 +133,8 @@ def test_files_with_bom_crlf_and_tabs(tmp_path: Path) -> None:
     assert [text[s:e] for span in spans for s, e in span.fragments] == ["Uno", "dós", "😀"]
     for suffix, content in format_brat(read).items():
         assert content.encode() == (tmp_path / f"a.b{suffix}").read_bytes()
+    assert read_brat_file(tmp_path / "a.b.txt") == read  # the annotations beside the text
+    (tmp_path / "a.b.ann").unlink()
     assert read_brat_file(tmp_path / "a.b.txt") == AnnotatedText(
         "a.b", text, (), str(tmp_path / "a.b.txt")
     )

@@ -126,8 +126,8 @@ def test_a_boundary_inside_a_token_moves_outwards_but_gold_keeps_the_offsets() -
     assert doc.user_data[GOLD_KEY]["layers"]["ents"] == [[5, 6, "DOSE", ""], [6, 8, "UNIT", ""]]
     assert report.to_dict() == {
         "docs": 1, "read": 2, "kept": 2, "lost": 0, "snapped": 2, "nested": 0, "crossing": 0,
-        "duplicate": 0, "not_in_ents": 1, "discontinuous": 0, "wrong_offset": 0, "empty": 0,
-        "skipped": 0,
+        "duplicate": 0, "not_in_ents": 1, "discontinuous": 0, "wrong_offset": 0,
+        "rounded_id": 0, "left_out": 0, "empty": 0, "skipped": 0,
         "files": {"snapped": {"note.ann": 2}, "not_in_ents": {"note.ann": 1}},
     }  # fmt: skip
 
@@ -174,6 +174,16 @@ def test_phi_is_never_in_ents_and_other_layers_stay_missing(nlp: Language) -> No
     assert triples(both.ents) == [("metástasis hepática", "X")]
     with pytest.raises(BioclinError, match="no layer is set for label 'X'"):
         make_gold_doc(nlp, annotated((0, 5, "X")), layers={"NAME": "phi"})
+
+
+def test_labels_without_a_layer_are_left_out_and_counted(nlp: Language) -> None:
+    report = LossReport()
+    source = annotated((0, 5, "NAME"), (10, 29, "X"), (10, 20, "Y"))
+    doc = make_gold_doc(nlp, source, layers={"X": "ents", "*": None}, report=report)
+    assert triples(doc.ents) == [("metástasis hepática", "X")] and list(doc.spans) == ["ents"]
+    found = report.to_dict()
+    assert (found["read"], found["kept"], found["left_out"], found["lost"]) == (3, 1, 2, 0)
+    assert doc_to_annotated(doc, id="").annotations == source.annotations
 
 
 @pytest.mark.parametrize("text", ["", " ", "Sin hallazgos."])
