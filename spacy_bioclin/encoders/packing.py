@@ -73,7 +73,7 @@ def _pack_class(cls: Any) -> Any:
 
 
 def _new_packed(cls: Any) -> Any:
-    packed = _pack_class(cls)
+    packed: Any = _pack_class(cls)
     return packed.__new__(packed)
 
 
