@@ -97,7 +97,7 @@ class Candidate(NamedTuple):
 
 def fit_calibration(candidates: Iterable[Candidate]) -> dict[str, Platt]:
     """Fit one calibration for each `calibration_group`."""
-    groups = _group(candidates, lambda candidate: calibration_group(candidate.span))
+    groups = _group(candidates, lambda c: calibration_group(c.span.label, c.span.detector))
     return {
         name: fit_platt([c.span.confidence for c in group], [c.correct for c in group])
         for name, group in sorted(groups.items())
@@ -111,9 +111,9 @@ def _group(items: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
     return groups
 
 
-def calibration_group(span: PhiSpan) -> str:
+def calibration_group(label: str, detector: str) -> str:
     """Name the group of a span: a label of the neural component, or another detector's kind."""
-    return f"{NEURAL}:{span.label}" if span.detector == NEURAL else span.detector
+    return f"{NEURAL}:{label}" if detector == NEURAL else detector
 
 
 class Mention(NamedTuple):

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,15 @@ from spacy.tokens import Doc
 from ..dates import LEAP_YEAR
 from ..errors import BioclinError
 from ..spans import set_spans
-from ..text import FoldedText, fold_alnum
+from ..text import fold_alnum
 from .calibration import Platt, calibration_group
 from .detect.allow_list import load_allow_list
 from .detect.known_patient import find_known
-from .detect.repeats import find_repeats, values_to_hide
+from .detect.masks import find_brackets, find_masks
+from .detect.repeats import REPEAT, find_repeats, values_to_hide
 from .labels import find_phi_type, label_of, map_label, phi_type_of
-from .merge import merge_spans
-from .operators import MASK, YEAR, NoteContext, Target, apply_operator
+from .merge import merge_spans, subtract
+from .operators import YEAR, NoteContext, Target, apply_operator
 from .policy import Policy, make_policy
 from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
@@ -74,6 +76,8 @@ class Deidentifier(Pipe):
         by default the environment's BIOCLIN_DEID_KEY. It is never saved.
     thresholds (dict[str, float]): Least calibrated confidence by label, from `bioclin calibrate`.
     calibration (dict[str, Platt]): By group of spans: "ner:LABEL", or kind of a rule.
+    calibrated_scheme (str): Scheme of the labels in `thresholds` and `calibration`; the policy may
+        have another one.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Deidentifier(Pipe):
         self.key: bytes | None = read_key()
         self.thresholds: dict[str, float] = {}
         self.calibration: dict[str, Platt] = {}
+        self.calibrated_scheme: str = self.policy.scheme
         self._tokenize = nlp.tokenizer
         self._allow_list = load_allow_list(nlp.lang)
         self._stop_words = nlp.Defaults.stop_words
@@ -102,32 +107,28 @@ class Deidentifier(Pipe):
             `doc._.patient`.
         """
         install_extensions()  # lost when a worker process is started
-        candidates, n_allowed = self.find_candidates(doc)
-        text = doc.text
-        spans = merge_spans(
-            candidates, text, overlaps=self.policy.overlaps, thresholds=self.thresholds
-        )
+        text, patient = doc.text, doc._.patient or {}
+        keeps = partial(self._keeps, text)
+        found, n_allowed = self.find_candidates(doc)
+        found += self._find_known(text, patient)
+        spans = merge_spans(found, text, overlaps=self.policy.overlaps, keeps=keeps)
         confidences = [span.confidence for span in spans]
         set_spans(doc, self.spans_key, [make_span(doc, span) for span in spans], confidences)
-        spans = find_repeats(spans, text, keeps=self._keeps)
-        values = values_to_hide(spans, text, keeps=self._keeps)
-        note = self._note_context(doc._.patient or {}, text, spans)
-        replacements, operators = [], Counter[str]()
-        for span in spans:
-            target = self._target(span, text)
-            wanted = self.policy.operator_for(target.label, target.phi_type)
-            new, used = apply_operator(wanted, target, note)
-            operators[used if used == wanted else f"{used} instead of {wanted}"] += 1
-            if used != "keep":
-                replacements.append((span.start, span.end, new))
-        safe, offsets = rewrite(text, replacements)
+        masks = find_masks(text, self.policy.scheme, self.key)
+        spans = find_repeats(spans, text, keeps=keeps, masks=masks)
+        edits, written, operators = self._replace(spans, text, patient)
+        safe, offsets = rewrite(text, edits)
+        # Masks of an earlier run count as written, unless something in them was replaced.
+        left = [mask for mask in masks if not any(a < mask[1] and mask[0] < b for a, b, _ in edits)]
+        ours = [offsets.to_safe(start, end) for start, end in sorted([*written, *left])]
         tokens = self._tokenize(safe)
         doc.user_data[DEID_KEY] = {
             "text": safe,
             "tokens": tokens.to_array([LENGTH, SPACY]).tolist(),
             "spans": [list(span) for span in spans],
             "edits": [list(edit) for edit in offsets.edits],
-            "phi_values": self._phi_values(values, [new for _, _, new in replacements]),
+            "written": [list(place) for place in ours],
+            "phi_values": [list(pair) for pair in values_to_hide(spans, text, keeps=keeps)],
             "spans_key": self.spans_key,
             "audit": {
                 "policy": self.policy.hash,
@@ -137,7 +138,7 @@ class Deidentifier(Pipe):
                 "detectors": dict(Counter(span.detector for span in spans)),
                 "operators": dict(operators),
                 "n_allowed": n_allowed,
-                "patient_known": bool(doc._.patient),
+                "patient_known": bool(patient),
                 "other_language": is_other_language(text, self._stop_words),
                 "versions": VERSIONS,
             },
@@ -145,35 +146,38 @@ class Deidentifier(Pipe):
         return doc
 
     def find_candidates(self, doc: Doc) -> tuple[list[PhiSpan], int]:
-        """Collect the detectors' spans, with calibrated confidence.
+        """Collect the detectors' spans at or above the thresholds, with calibrated confidence.
 
         RETURNS (tuple[list[PhiSpan], int]): Spans with labels of the policy's scheme, which may
             overlap; and how many the allow-list took away.
         """
-        text, patient, scheme = doc.text, doc._.patient or {}, self.policy.scheme
-        found = [
-            span._replace(label=map_label(span.label, scheme))
-            for span in get_phi(doc, self.spans_key)
-        ]
-        for known in find_known(text, patient, lang=self.lang) if patient else ():
-            found.append(known._replace(label=label_of(known.label, scheme)))
-        masks = [match.span() for match in MASK.finditer(text)]
+        text, scheme = doc.text, self.policy.scheme
+        masks = find_masks(text, scheme, self.key)
         candidates, n_allowed = [], 0
-        for span in found:
-            if any(start < span.end and span.start < end for start, end in masks):
-                continue
+        for span in get_phi(doc, self.spans_key):
             if self._is_allowed(span, text):
                 n_allowed += 1
                 continue
-            candidates.append(self.calibrate_span(span))
+            label = map_label(span.label, self.calibrated_scheme)
+            span = span._replace(label=map_label(span.label, scheme))
+            confidence = self._calibrate(span.confidence, label, span.detector)
+            if confidence >= self.thresholds.get(label, 0.0):
+                candidates += subtract(span._replace(confidence=confidence), masks)
         return candidates, n_allowed
 
+    def _find_known(self, text: str, patient: Mapping[str, Any]) -> list[PhiSpan]:
+        """Find the patient's own data, to which no mask, threshold or allow-list applies."""
+        known = find_known(text, patient, lang=self.lang) if patient else []
+        return [span._replace(label=label_of(span.label, self.policy.scheme)) for span in known]
+
     def calibrate_span(self, span: PhiSpan) -> PhiSpan:
-        """Replace the confidence of a span by the calibrated one."""
-        platt = self.calibration.get(calibration_group(span))
-        if platt is None:
-            return span
-        return span._replace(confidence=float(platt(span.confidence)))
+        """Replace the confidence of a span, labelled as at calibration, by the calibrated one."""
+        confidence = self._calibrate(span.confidence, span.label, span.detector)
+        return span._replace(confidence=confidence)
+
+    def _calibrate(self, confidence: float, label: str, detector: str) -> float:
+        platt = self.calibration.get(calibration_group(label, detector))
+        return confidence if platt is None else float(platt(confidence))
 
     def _is_allowed(self, span: PhiSpan, text: str) -> bool:
         if span.detector != NEURAL:
@@ -182,23 +186,42 @@ class Deidentifier(Pipe):
             return False
         return self._allow_list.covers(text, span.start, span.end)
 
-    def _target(self, span: PhiSpan, text: str) -> Target:
+    def _target(self, text: str, span: PhiSpan) -> Target:
         value = text[span.start : span.end]
         phi_type = find_phi_type(span.label, self.policy.scheme, value)
         return Target(value, fold_alnum(value), span.label, phi_type)
 
-    def _keeps(self, span: PhiSpan) -> bool:
-        """Check whether the policy leaves such a span as it is."""
-        phi_type = phi_type_of(span.label, self.policy.scheme)
-        return self.policy.operator_for(span.label, phi_type) == "keep"
+    def _keeps(self, text: str, span: PhiSpan) -> bool:
+        """Check whether the policy leaves a span as it is."""
+        target = self._target(text, span)
+        return self.policy.operator_for(target.label, target.phi_type) == "keep"
 
-    def _phi_values(self, values: list[tuple[str, str]], made: list[str]) -> list[list[str]]:
-        """List the values that must not leave; a date may be the surrogate of another date."""
-        date = label_of("date", self.policy.scheme)
-        shown = FoldedText("\n".join(made))
-        return [
-            [label, value] for label, value in values if label != date or not any(shown.find(value))
-        ]
+    def _replace(
+        self, spans: list[PhiSpan], text: str, patient: Mapping[str, Any]
+    ) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]], Counter[str]]:
+        """Make the replacement of every span.
+
+        RETURNS (tuple): Replacements; the places of those that contain no PHI of the note, whatever
+            they look like; and how often each operator was used.
+        """
+        note = self._note_context(patient, text, spans)
+        brackets = find_brackets(spans, text)
+        edits, written, operators = [], [], Counter[str]()
+        for span in spans:
+            target = self._target(text, span)
+            wanted = self.policy.operator_for(target.label, target.phi_type)
+            if wanted == "keep" and span.detector == REPEAT:
+                wanted = "mask"  # part of a hidden value, of another type than the whole
+            new, used = apply_operator(wanted, target, note)
+            operators[used if used == wanted else f"{used} instead of {wanted}"] += 1
+            if used == "keep":
+                continue
+            place = brackets.get(span, (span.start, span.end))
+            edits.append((*place, new))
+            # A shifted date may be another date of the note; no other surrogate is PHI of it.
+            if used != "surrogate" or target.phi_type == "date":
+                written.append(place)
+        return edits, written, operators
 
     def _note_context(
         self, patient: Mapping[str, Any], text: str, spans: list[PhiSpan]
@@ -218,11 +241,13 @@ class Deidentifier(Pipe):
     def _state(self) -> dict[str, Any]:
         """Collect what is saved with the pipeline; the key never is."""
         calibration = {group: list(platt) for group, platt in self.calibration.items()}
-        return {"thresholds": self.thresholds, "calibration": calibration}
+        scheme = self.calibrated_scheme
+        return {"thresholds": self.thresholds, "calibration": calibration, "scheme": scheme}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self.thresholds = state["thresholds"]
         self.calibration = {group: Platt(*p) for group, p in state["calibration"].items()}
+        self.calibrated_scheme = state.get("scheme", self.policy.scheme)  # not saved before 0.3
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize thresholds and calibration."""

@@ -37,6 +37,7 @@ def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> di
     """
     deid = find_deid(nlp)
     deid.calibration, deid.thresholds = {}, {}
+    deid.calibrated_scheme = deid.policy.scheme
     for name, factory in nlp.pipe_factories.items():
         component: Any = nlp.get_pipe(name)
         if factory == "bioclin_ner" and component.spans_key == deid.spans_key:

@@ -1,8 +1,8 @@
 """Merge the overlapping spans of several detectors."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
-from .spans import PhiSpan
+from .spans import KNOWN_PATIENT, PhiSpan
 
 
 def merge_spans(
@@ -10,27 +10,28 @@ def merge_spans(
     text: str,
     *,
     overlaps: str,
-    thresholds: Mapping[str, float],
+    keeps: Callable[[PhiSpan], bool],
 ) -> list[PhiSpan]:
     """Merge overlapping PHI spans: one wins, and what it does not cover of the others stays.
 
-    Recall comes first: every character of every span remains in some span.
+    Recall comes first: every character of every span remains in some span. What is hidden wins over
+    what is kept, and the patient's own data over what a detector found.
     spans (Iterable[PhiSpan]): Of one text, in any order.
     text (str): Their text. A span without letters and digits is dropped.
     overlaps (str): What wins: the most "confident" span, or the "longest". Ties are decided by the
         other criterion, then by the order in the text.
-    thresholds (Mapping[str, float]): Least confidence by label; other labels have none.
+    keeps (Callable): Whether the policy keeps a span.
     RETURNS (list[PhiSpan]): Sorted, not overlapping. Detectors that agree with the winner on its
         label and overlap it are joined by "+".
     """
-    kept = [span for span in spans if span.confidence >= thresholds.get(span.label, 0.0)]
 
     def rank(span: PhiSpan) -> tuple[float, ...]:
         criteria = -span.confidence, span.start - span.end
-        return (*(criteria if overlaps == "confident" else criteria[::-1]), span.start)
+        first = keeps(span), span.detector != KNOWN_PATIENT
+        return (*first, *(criteria if overlaps == "confident" else criteria[::-1]), span.start)
 
     merged: list[PhiSpan] = []
-    for span in sorted(kept, key=rank):
+    for span in sorted(spans, key=rank):
         for i, winner in enumerate(merged):
             overlap = winner.start < span.end and span.start < winner.end
             is_new = span.detector not in winner.detector.split("+")
@@ -44,17 +45,17 @@ def merge_spans(
     return sorted(merged)
 
 
-def subtract(span: PhiSpan, others: Iterable[PhiSpan]) -> list[PhiSpan]:
-    """Cut a span into the pieces that other spans do not cover."""
+def subtract(span: PhiSpan, others: Iterable[PhiSpan | tuple[int, int]]) -> list[PhiSpan]:
+    """Cut a span into the pieces that other spans, or places, do not cover."""
     pieces = [span]
-    for other in others:
-        if other.start < span.end and span.start < other.end:
+    for left, right, *_ in others:
+        if left < span.end and span.start < right:
             pieces = [
                 piece._replace(start=start, end=end)
                 for piece in pieces
                 for start, end in (
-                    (piece.start, min(piece.end, other.start)),
-                    (max(piece.start, other.end), piece.end),
+                    (piece.start, min(piece.end, left)),
+                    (max(piece.start, right), piece.end),
                 )
                 if start < end
             ]

@@ -14,24 +14,25 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..errors import BioclinError
-from .labels import SCHEMES, scheme_labels
+from ..text import fold_by_char
 from .policy import KEYED
 from .secret import Secret
 from .surrogates.by_label import make_surrogate
 from .surrogates.context import SurrogateContext
 from .surrogates.dates import parse_date
 from .surrogates.places import province_of
+from .surrogates.wording import word_set
 
-_LABELS = "|".join(re.escape(label) for scheme in SCHEMES for label in scheme_labels(scheme))
-_HASH, _TOKEN = r"[0-9a-f]{16}", r"[A-Za-z0-9_-]{39,}=*"
-# What the operators write: [DATE], [DATE 2], [DATE 0123456789abcdef] and an encrypted value, the
-# last two with labels of any scheme. It is never PHI, whatever it looks like.
-MASK = re.compile(rf"\[(?:{_LABELS})(?: \d{{1,6}})?\]|\[[^\[\]\n]{{1,80}} (?:{_HASH}|{_TOKEN})\]")
-_ENCRYPTED = re.compile(rf"\[([^\[\]\n]{{1,80}}) ({_TOKEN})\]")
-_AGE = re.compile(r"\d{1,3}")
+_ENCRYPTED = re.compile(r"\[([^\[\]\n]{1,80}) ([A-Za-z0-9_-]{39,}=*)\]")
+_NUMBER = re.compile(r"\d+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+# Words of an age that stay beside its decade, without accents; other words may be PHI.
+AGE_WORDS = word_set("a ano anos de edad year years yr yrs y o yo old of age aged")
+MAX_AGE = 130
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
-_SMALL_CHILD = re.compile(r"mes|d[ií]a|semana|month|day|week|hora|hour|/12|/7|/52", re.IGNORECASE)
-N_HASH_DIGITS = 16
+N_HASH_BYTES = 8
+# The end of a hash shows that it is ours, and says nothing about the value.
+N_CHECK_BYTES = 4
 N_NONCE = 12
 
 
@@ -95,6 +96,8 @@ def mask_number(target: Target, note: NoteContext) -> str:
 def generalize(target: Target, note: NoteContext) -> str | None:
     """Write an age's decade (90 and over: one group), a date's year, or a postcode's province.
 
+    Nothing else of the value is written, except for the words of an age ("años").
+
     In English a postcode keeps its first three digits (45 CFR 164.514(b)(2)(i)(B)).
     RETURNS (str | None): None for other types, and values that cannot be read.
     """
@@ -115,21 +118,39 @@ def generalize(target: Target, note: NoteContext) -> str | None:
 
 
 def _age_group(value: str) -> str | None:
-    found = _AGE.search(value)
-    if found is None or _SMALL_CHILD.search(value):
+    """Write the decade of an age in years; None if the value has anything else in it."""
+    numbers = list(_NUMBER.finditer(value))
+    if len(numbers) != 1 or not {*_LETTERS.findall(fold_by_char(value))} <= AGE_WORDS:
         return None
+    found = numbers[0]
     age = int(found.group())
+    if age > MAX_AGE or value[found.end() :].startswith("/"):
+        return None
     group = "90+" if age >= 90 else f"{age // 10 * 10}-{age // 10 * 10 + 9}"
     return value[: found.start()] + group + value[found.end() :]
 
 
 def keyed_hash(target: Target, note: NoteContext) -> str:
-    """Write the label and a keyed hash (HMAC-SHA256, cut to 64 bits).
+    """Write the label and a keyed hash (HMAC-SHA256, cut to 64 bits), and 32 bits that check it.
 
     A value has the same hash in all notes of all patients, so that records can still be joined.
     """
-    digest = Secret(note.secret.key, "").derive("hash", target.folded).hex()
-    return f"[{target.label} {digest[:N_HASH_DIGITS]}]"
+    secret = Secret(note.secret.key, "")
+    digest = secret.derive("hash", target.folded)[:N_HASH_BYTES].hex()
+    return f"[{target.label} {digest}{_check_digits(target.label, digest, note.secret.key)}]"
+
+
+def _check_digits(label: str, digest: str, key: bytes) -> str:
+    return Secret(key, "").derive("hash check", f"{label}\0{digest}")[:N_CHECK_BYTES].hex()
+
+
+def is_authentic_hash(label: str, written: str, key: bytes) -> bool:
+    """Check whether the operator "hash" wrote a hash, with this key and label.
+
+    written (str): The hash with its check digits.
+    """
+    digest, check = written[: 2 * N_HASH_BYTES], written[2 * N_HASH_BYTES :]
+    return hmac.compare_digest(check, _check_digits(label, digest, key))
 
 
 def encrypt(target: Target, note: NoteContext) -> str:

@@ -7,11 +7,14 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from ..spans import get_probabilities, set_spans
-from .rewrite import Edit, OffsetMap
+from .rewrite import Edit, OffsetMap, rewrite
 from .spans import PhiSpan, make_span
 
 # Key in `doc.user_data` of what `doc._.deid` shows: plain lists and dicts that a DocBin can hold.
 DEID_KEY = "bioclin_deid"
+# A letter that no note has, so that no value is found across it, between blanks, so that the words
+# beside it are whole.
+BLOT = " \ua66e "
 
 
 class DeidResult:
@@ -43,6 +46,15 @@ class DeidResult:
     def audit(self) -> dict[str, Any]:
         """Counts, detectors, versions and the policy's hash; no PHI."""
         return self._raw["audit"]
+
+    @property
+    def checked_text(self) -> str:
+        """The safe text in which the leak check searches: without masks, groups and shifted dates.
+
+        These contain no PHI, but may look like it: "20-29 años" contains "29 años".
+        """
+        places = [(start, end, BLOT) for start, end in self._raw.get("written", ()) if start < end]
+        return rewrite(self.text, places)[0]
 
     @property
     def phi_values(self) -> list[tuple[str, str]]:

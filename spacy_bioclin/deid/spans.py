@@ -1,5 +1,6 @@
 """PHI as the detectors find it, and as spans of a Doc."""
 
+from math import isnan
 from typing import NamedTuple
 
 from spacy.tokens import Doc, Span
@@ -8,6 +9,8 @@ from ..spans import get_probabilities, get_spans
 
 # Detector of a span that does not name one: the neural component.
 NEURAL = "ner"
+# Detector of the patient's own data (`doc._.patient`).
+KNOWN_PATIENT = "known_patient"
 
 
 class PhiSpan(NamedTuple):
@@ -29,14 +32,14 @@ class PhiSpan(NamedTuple):
 
 
 def get_phi(doc: Doc, spans_key: str) -> list[PhiSpan]:
-    """Read a group of PHI spans; a span without a confidence counts as certain."""
+    """Read a group of PHI spans; a span without a confidence, or with NaN, counts as certain."""
     pairs = zip(get_spans(doc, spans_key), get_probabilities(doc, spans_key), strict=True)
     return [
         PhiSpan(
             span.start_char,
             span.end_char,
             span.label_,
-            1.0 if confidence is None else confidence,
+            1.0 if confidence is None or isnan(confidence) else confidence,
             span.id_ or NEURAL,
         )
         for span, confidence in pairs

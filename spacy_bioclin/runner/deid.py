@@ -304,7 +304,7 @@ class DeidJob(NamedTuple):
         def leak(kinds: list[str], where: str) -> LeakError:
             return LeakError(f"{name}: PHI of this record ({', '.join(kinds)}) is in {where}", own)
 
-        if kinds := find_leaks(found, row[self.columns.text]):
+        if result is not None and (kinds := find_leaks(found, result.checked_text)):
             raise leak(kinds, "the safe note: treat it with another operator in the policy")
         if self.out is not None and (kinds := hidden.find(self.out)):
             raise leak(kinds, "the name of OUT: give it another")

@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_bioclin.deid.merge import merge_spans
-from spacy_bioclin.deid.spans import PhiSpan
+from spacy_bioclin.deid.spans import KNOWN_PATIENT, PhiSpan
 
 TEXT = "Dra. Ana Ruiz, 28013 Madrid. " * 4
 
 
-def merge(*spans: PhiSpan, overlaps: str = "confident", **thresholds: float) -> list[PhiSpan]:
-    return merge_spans(spans, TEXT, overlaps=overlaps, thresholds=thresholds)
+def merge(*spans: PhiSpan, overlaps: str = "confident", keep: str = "") -> list[PhiSpan]:
+    return merge_spans(spans, TEXT, overlaps=overlaps, keeps=lambda span: span.label == keep)
 
 
 def test_the_most_confident_wins_and_the_rest_stays_hidden() -> None:
@@ -28,9 +28,19 @@ def test_agreement_is_told() -> None:
     assert span == PhiSpan(5, 13, "NAME", 0.9, "ner+title")
 
 
-def test_thresholds_by_label() -> None:
-    spans = PhiSpan(5, 13, "NAME", 0.4, "ner"), PhiSpan(15, 20, "PLACE", 0.4, "ner")
-    assert merge(*spans, NAME=0.5) == [spans[1]]
+def test_what_is_hidden_wins_over_what_is_kept() -> None:
+    kept, hidden = PhiSpan(0, 20, "SEX", 0.99, "ner"), PhiSpan(5, 13, "NAME", 0.1, "ner")
+    for overlaps in ("confident", "longest"):
+        spans = merge(kept, hidden, overlaps=overlaps, keep="SEX")
+        assert hidden in spans
+        assert [span.label for span in spans] == ["SEX", "NAME", "SEX"]
+
+
+def test_what_is_known_of_the_patient_wins() -> None:
+    sure = PhiSpan(5, 13, "STAFF", 1.0, "ner")
+    known = PhiSpan(5, 8, "NAME", 0.7, KNOWN_PATIENT)
+    assert merge(sure, known) == [known, sure._replace(start=9)]
+    assert merge(sure, known, keep="NAME") == [sure]
 
 
 def test_what_holds_no_letter_is_no_span() -> None:

@@ -20,13 +20,13 @@ from typing import NamedTuple
 from rapidfuzz.distance import OSA
 
 from ...text import fold_alnum
-from ..spans import PhiSpan
+from ..spans import KNOWN_PATIENT, PhiSpan
 from .allow_list import WORD, AllowList
 
 EXACT, COMMON, FUZZY, INITIALS = 0.99, 0.9, 0.8, 0.7
 MIN_LETTERS = 3
 ONE_EDIT, TWO_EDITS = 5, 9
-DETECTOR = "known_patient"
+DETECTOR = KNOWN_PATIENT
 LABEL = "patient_name"
 # Between the words of a name: "García-López,\nJ."; a full stop only after an initial.
 _GAP = re.compile(r"[\s,_\-/]{0,20}\Z")

@@ -1,9 +1,9 @@
 """Find the other places of PHI: a string that is PHI once is PHI everywhere in the note."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from ...text import MIN_CHARS, find_values, fold_alnum, fold_plain
+from ...text import MIN_CHARS, TextSpan, find_values, fold_alnum, fold_plain
 from ..labels import SCHEMES, scheme_labels, type_of
 from ..merge import subtract
 from ..rewrite import rewrite
@@ -14,7 +14,7 @@ NAMES = ("patient_name", "staff_name")
 REPEAT = "repeat"
 _WORD = re.compile(r"[^\W\d_]+")
 _FREE = re.compile(rb"\0+")
-# Words of the labels ("hospital", "calle"), which the masks contain.
+# Words of the labels ("hospital", "calle"), which identify nobody unless they are a name.
 _LABEL_WORDS = frozenset(
     fold_alnum(word)
     for scheme in SCHEMES
@@ -22,7 +22,7 @@ _LABEL_WORDS = frozenset(
     for word in re.split(r"[_-]", label)
 )
 # Words of names that do not identify a person.
-NOT_NAMES = _LABEL_WORDS | PARTICLES | TITLES
+NOT_NAMES = PARTICLES | TITLES
 Keeps = Callable[[PhiSpan], bool]
 
 
@@ -41,20 +41,24 @@ def values_to_hide(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[tup
     values: dict[tuple[str, str], None] = {}
     for span in hidden:
         value = text[span.start : span.end]
-        if {fold_alnum(word) for word in value.split()} <= _LABEL_WORDS:
+        is_name = type_of(span.label) in NAMES
+        if not is_name and {fold_alnum(word) for word in value.split()} <= _LABEL_WORDS:
             continue
         values[span.label, value] = None
-        if type_of(span.label) in NAMES:
+        if is_name:
             for word in _words_of(value, ordinary):
                 values[span.label, word] = None
     return list(values)
 
 
-def find_repeats(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[PhiSpan]:
+def find_repeats(
+    spans: list[PhiSpan], text: str, *, keeps: Keeps, masks: Iterable[tuple[int, int]] = ()
+) -> list[PhiSpan]:
     """Add every other place of hidden PHI.
 
     spans (list[PhiSpan]): Sorted, not overlapping.
     keeps (Callable): Whether the policy keeps a span.
+    masks (Iterable[tuple[int, int]]): Places of the text that contain no PHI (masks.py).
     RETURNS (list[PhiSpan]): Sorted, not overlapping; the added ones have the detector "repeat" and
         the highest confidence of their label. They may shorten a kept span.
     """
@@ -65,17 +69,40 @@ def find_repeats(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[PhiSp
     for span in spans:
         if not keeps(span):
             taken[span.start : span.end] = b"\1" * (span.end - span.start)
+    for start, end in masks:
+        taken[start:end] = b"\1" * (end - start)
+    values = values_to_hide(spans, text, keeps=keeps)
+    added = _take_free(find_values(values, text), taken, text, confidence)
+    # A mask that touches a word makes it whole: "García12/03" has no word "García", and
+    # "García[DATE]" has.
+    new = [span for span in spans if not keeps(span)] + added
+    while any(_touches_word(span, text) for span in new):
+        pairs = zip(text, taken, strict=True)
+        blank = "".join("\n" if is_taken else char for char, is_taken in pairs)
+        new = _take_free(find_values(values, blank), taken, text, confidence)
+        added += new
+    if not added:
+        return spans
+    kept = [piece for span in spans for piece in subtract(span, added)]
+    return sorted(added + [span for span in kept if text[span.start : span.end].strip()])
+
+
+def _take_free(
+    found: list[TextSpan], taken: bytearray, text: str, confidence: dict[str, float]
+) -> list[PhiSpan]:
+    """Make spans of the found places that are not taken, the longest first, and take them."""
     added = []
-    found = find_values(values_to_hide(spans, text, keeps=keeps), text)
     for start, end, label in sorted(found, key=lambda span: (span[0] - span[1], span)):
         for free in _FREE.finditer(taken, start, end):
             if any(map(str.isalnum, text[free.start() : free.end()])):
                 added.append(PhiSpan(*free.span(), label, confidence[label], REPEAT))
         taken[start:end] = b"\1" * (end - start)
-    if not added:
-        return spans
-    kept = [piece for span in spans for piece in subtract(span, added)]
-    return sorted(added + [span for span in kept if text[span.start : span.end].strip()])
+    return added
+
+
+def _touches_word(span: PhiSpan, text: str) -> bool:
+    before, after = text[max(0, span.start - 1) : span.start], text[span.end : span.end + 1]
+    return any(map(str.isalnum, before + after))
 
 
 def _words_of(value: str, ordinary: set[str]) -> Iterator[str]:
