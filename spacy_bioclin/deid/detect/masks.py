@@ -3,7 +3,7 @@
 A note may contain anything in square brackets, so nothing is taken for a mask because of its form:
 `[LABEL]` must have exactly a label of the policy's scheme, and a hash or an encrypted value must be
 authentic, which only this secret key shows. The number of `[LABEL 2]` may be a person's age or id:
-it is searched like the rest of the note.
+only the label before it is a mask.
 """
 
 import re
@@ -13,6 +13,7 @@ from ..labels import scheme_labels
 from ..operators import is_authentic_hash, unseal
 from ..spans import PhiSpan
 
+MAX_LABEL = 80
 _BRACKETS = re.compile(r"\[([^\[\]\n]+)\]")
 _NUMBERED = re.compile(r"\[([^\[\]\n]{1,80}) (\d{1,6})\]")
 _CODED = re.compile(r"([^\[\]\n]{1,80}) (?:([0-9a-f]{24})|([A-Za-z0-9_-]{39,}=*))")
@@ -24,14 +25,17 @@ def find_masks(text: str, scheme: str, key: bytes | None) -> list[tuple[int, int
     text (str): The note.
     scheme (str): The policy's label scheme.
     key (bytes | None): The secret key; without one, no hash and no encrypted value is a mask.
-    RETURNS (list[tuple[int, int]]): Start and end of each with its brackets, sorted.
+    RETURNS (list[tuple[int, int]]): Start and end, sorted. Of `[LABEL 2]`, up to the number.
     """
     labels = scheme_labels(scheme)
-    return [
-        found.span()
-        for found in _BRACKETS.finditer(text)
-        if found[1] in labels or (key is not None and _is_authentic(found[1], key))
-    ]
+    masks = []
+    for found in _BRACKETS.finditer(text):
+        label, _, code = found[1].partition(" ")
+        if found[1] in labels or (key is not None and _is_authentic(found[1], key)):
+            masks.append(found.span())
+        elif label in labels and code.isdigit():
+            masks.append((found.start(), found.end(1) - len(code)))
+    return masks
 
 
 def _is_authentic(content: str, key: bytes) -> bool:
@@ -49,22 +53,20 @@ def _is_authentic(content: str, key: bytes) -> bool:
 
 
 def find_brackets(spans: list[PhiSpan], text: str) -> dict[PhiSpan, tuple[int, int]]:
-    """Find the brackets of `[LABEL 2]` around spans that are the number of their own label.
+    """Find the brackets of `[LABEL 2]` around spans that contain its number.
 
-    They are replaced together, so that the note has one mask there, and not one in another.
+    They are replaced together, so that no mask is inside another.
     spans (list[PhiSpan]): Sorted, not overlapping.
-    RETURNS (dict[PhiSpan, tuple[int, int]]): Start and end of the brackets.
+    RETURNS (dict[PhiSpan, tuple[int, int]]): Start and end of brackets that contain one span alone,
+        all of it.
     """
-    if "[" not in text:
-        return {}
-    ends = [0, *(span.end for span in spans), len(text)]
-    starts = [0, *(span.start for span in spans), len(text)]
     found = {}
-    for i, span in enumerate(spans, 1):
-        left, right = ends[i - 1], starts[i + 1]
-        opening = text.rfind("[", left, span.start + 1)
+    ends = [span.end for span in spans]
+    starts = [span.start for span in spans]
+    for span, left, right in zip(spans, [0, *ends], [*starts[1:], len(text)], strict=False):
+        opening = text.rfind("[", max(left, span.start - MAX_LABEL - 1), span.start + 1)
         match = None if opening < 0 else _NUMBERED.match(text, opening, right)
-        if match is not None and match[1] == span.label and _covers(span, *match.span(2)):
+        if match is not None and span.end <= match.end() and _covers(span, *match.span(2)):
             found[span] = match.span()
     return found
 
