@@ -44,3 +44,32 @@ def columns_of_a_table_are_read_or_reported(tree: Tree) -> Seen:
     reported = "ward" in built.text
     value = f"{n_read} of 3 synonyms found; unread column reported: {reported}"
     return Seen(built.code == 0 and n_read == 3 and reported, value)
+
+
+@case(23, "`bioclin init-config` lists the configs and writes one, without a clone.")
+def a_config_is_written_by_name(tree: Tree) -> Seen:
+    listed = tree.bioclin("init-config")
+    written = tree.bioclin("init-config", "ner", "-o", "my.cfg")
+    config = tree.folder / "my.cfg"
+    holds = written.code == 0 and config.exists() and "deid" in listed.out
+    return Seen(holds, "written" if holds else "no such command")
+
+
+LOAD = """
+from spacy_bioclin.encoders.loading import load_pretrained
+print(type(load_pretrained("bioclin-compact", {})[1]).__name__)
+"""
+
+
+@case(23, "The encoder of the project is found by its name from any folder.")
+def the_encoder_is_found_by_name(tree: Tree) -> Seen:
+    done = tree.python("-c", LOAD)
+    return Seen(done.code == 0, done.out.strip() or "not found")
+
+
+@case(23, "An encoder that is not on this machine: the error says where to put it.")
+def a_missing_encoder_says_where_it_belongs(tree: Tree) -> Seen:
+    code = LOAD.replace("bioclin-compact", "bsc-bio-ehr-es")
+    done = tree.python("-c", code, BIOCLIN_HOME=str(tree.folder / "home"))
+    named = str(tree.folder / "home" / "encoders" / "bsc-bio-ehr-es") in done.text
+    return Seen(named and "bioclin fetch" in done.text, f"folder named: {named}")

@@ -46,6 +46,7 @@ COMMANDS = (
     "pretrain.init_encoder",
     "pretrain.pretrain",
     "pretrain.distill",
+    "package.init_config",
     "package.package",
     "package.check_package",
     "package.import_hf",

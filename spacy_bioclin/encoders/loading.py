@@ -19,8 +19,9 @@ from transformers import (
 from transformers.modeling_utils import no_init_weights
 from transformers.utils import logging
 
-from ..catalog.encoders import load_encoders
+from ..catalog.encoders import load_encoders, match_encoder
 from ..errors import BioclinError, first_line
+from .hub.local import explain_missing, locate_encoder
 from .layers import use_fast_layers
 
 # Longest window if neither the tokenizer nor the encoder has a limit (relative positions).
@@ -32,12 +33,17 @@ def load_pretrained(
 ) -> tuple[PreTrainedTokenizerFast, Any]:
     """Open an encoder of the `transformers` library.
 
-    name (str): Folder with config.json, tokenizer files and weights, or a name on the hub.
+    name (str): Folder with config.json, tokenizer files and weights; a name in the catalogue, see
+        `locate_encoder`; or a name on the hub.
     transformer_config (dict): Settings that replace those of config.json.
     RETURNS (tuple): Fast tokenizer and encoder, in fp32, on the CPU.
     RAISES (BioclinError): There is no such folder and no hub, or the tokenizer is not fast.
     """
+    name = locate_encoder(name)
     folder = Path(name)
+    known = match_encoder(name, load_encoders())
+    if known and "/" not in name and not folder.is_dir():  # not a name of the hub
+        raise BioclinError(explain_missing(known))
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise BioclinError(f"{name} holds no config.json: not a folder of the transformers library")
     try:
@@ -93,16 +99,14 @@ def _explain(name: str, error: Exception) -> str:
     looks_local = name.startswith((".", "/", "~")) or os.sep in name.strip("/").replace("/", "", 1)
     if looks_local:
         return f"The encoder folder {name} does not exist"
-    known = next((k for k, encoder in load_encoders().items() if name in (k, *encoder.names)), None)
-    folder = f"encoders/{known or name.split('/')[-1]}"
-    get = (
-        f"bioclin fetch {known}"
-        if known
-        else f"huggingface-cli download {name} --local-dir {folder}"
-    )
+    known = match_encoder(name, load_encoders())
+    if known:
+        return f"The Hugging Face hub cannot be reached. {explain_missing(known)}"
+    folder = f"encoders/{name.split('/')[-1]}"
     return (
         f"Encoder {name!r} is not a local folder, and the Hugging Face hub cannot be reached: "
-        f"{reason} On a machine with a network run `{get}`, copy the folder {folder} here, and set "
+        f"{reason} On a machine with a network run `huggingface-cli download {name} --local-dir "
+        f"{folder}`, copy the folder {folder} here, and set "
         f'`name = "{folder}"` in [components.transformer.model] '
         f"(in the project: `--vars.encoder {folder}`)"
     )
