@@ -65,6 +65,7 @@ DEMO = {
     "components.phi.spans_key": "phi",
     "components.phi.nested": False,
     "components.phi.scheme": "BILUO",
+    "components.phi.threshold": 0.0,
     "components.phi.doubtful_from": None,
     "components.phi.teacher_weight": 0.5,
     "components.phi.scorer.@scorers": "spacy-bioclin.span_scorer.v1",

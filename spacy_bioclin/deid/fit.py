@@ -41,6 +41,7 @@ def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> di
     for name, factory in nlp.pipe_factories.items():
         component: Any = nlp.get_pipe(name)
         if factory == "bioclin_ner" and component.spans_key == deid.spans_key:
+            component.cfg["threshold"] = 0.0  # those of `deid` take over
             component.cfg["doubtful_from"] = None if target_recall is None else DOUBTFUL_FROM
     pairs = judge(nlp, docs)
     candidates = [candidate for _, found in pairs for candidate in found]

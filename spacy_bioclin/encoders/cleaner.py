@@ -19,5 +19,5 @@ def clean_doc(doc: Doc) -> Doc:
     RETURNS (Doc): The same Doc.
     """
     doc.user_data.pop(TRF_DATA, None)
-    doc.tensor = numpy.zeros((0,), dtype="float32")
+    doc.tensor = numpy.zeros((len(doc), 0), dtype="float32")  # a row for each token.tensor
     return doc

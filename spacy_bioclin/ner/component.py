@@ -1,6 +1,6 @@
 """`bioclin_ner`: named entities by tagging tokens, flat or nested, each with a probability."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Literal
@@ -22,7 +22,7 @@ from .distill.targets import mix_losses, read_targets, tag_marginals
 from .gold import make_gold_tags
 from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, token_loss
 from .model import TaggerModel, TagScores
-from .pipe import ASSIGNS, SCORE_WEIGHTS, EntityPipe, Scorer
+from .pipe import ASSIGNS, GIVEN, SCORE_WEIGHTS, EntityPipe, Scorer
 from .tags import MISSING, TagSet, make_tag_sets
 
 DEFAULT_CONFIG = Config().from_str(
@@ -31,6 +31,7 @@ DEFAULT_CONFIG = Config().from_str(
 spans_key = null
 nested = false
 scheme = "BILUO"
+threshold = 0.0
 doubtful_from = null
 teacher_weight = 0.5
 
@@ -60,6 +61,7 @@ class NerSettings(Settings):
     spans_key: str | None
     nested: bool
     scheme: Literal["BIO", "BILUO"]
+    threshold: float = Field(ge=0, le=1)
     doubtful_from: float | None
     teacher_weight: float = Field(ge=0, le=1)
 
@@ -70,6 +72,12 @@ class NerSettings(Settings):
             raise ValueError(
                 f"{setting} needs a spans_key, since doc.ents cannot hold entities that overlap: "
                 'set spans_key (e.g. "ents")'
+            )
+        if self.doubtful_from is not None and self.threshold > self.doubtful_from:
+            raise ValueError(
+                f"threshold = {self.threshold} is above doubtful_from = {self.doubtful_from}: no "
+                "entity below the threshold is written, so set threshold to 0 or doubtful_from to "
+                "null"
             )
         return self
 
@@ -87,6 +95,7 @@ def make_ner(
     spans_key: str | None,
     nested: bool,
     scheme: str,
+    threshold: float,
     doubtful_from: float | None,
     teacher_weight: float,
     scorer: Scorer | None,
@@ -99,6 +108,8 @@ def make_ner(
     nested (bool): Tag each label separately, so that entities of different labels may overlap.
         Needs a spans_key.
     scheme (str): "BIO" or "BILUO".
+    threshold (float): Lowest probability of an entity that is written, from 0 to 1. 0 writes all
+        entities of the most probable tags.
     doubtful_from (float | None): Also write entities that are not in the most probable tags but
         have this probability or more: for de-identification, which hides rather too much than too
         little. Their probability is that of their most probable token, their `span.id_` is
@@ -111,6 +122,7 @@ def make_ner(
         "spans_key": spans_key,
         "nested": nested,
         "scheme": scheme,
+        "threshold": threshold,
         "doubtful_from": doubtful_from,
         "teacher_weight": teacher_weight,
     }
@@ -132,8 +144,24 @@ class ClinicalNer(EntityPipe):
     ) -> None:
         self.teacher_weight = settings.teacher_weight
         self._grammars: dict[torch.device, Grammar] = {}
-        cfg = {**settings.model_dump(exclude={"teacher_weight"}), "labels": []}
+        cfg = settings.model_dump(exclude={"teacher_weight"})
         super().__init__(vocab, model, name=name, cfg=cfg, scorer=scorer)
+        self.cfg["labels"] = []
+
+    def check_settings(self, changed: Collection[str]) -> None:
+        """Check the settings after loading, see `EntityPipe.check_settings`.
+
+        RAISES (BioclinError): They contradict each other, or the trained tags have another form.
+        """
+        for key in ("nested", "scheme"):
+            if key in changed:
+                raise BioclinError(
+                    f"[components.{self.name}] {key} = {self.cfg[key]!r}: the component was trained "
+                    "with another value; leave the setting out, or train again"
+                )
+        values = {key: self.cfg[key] for key in self.cfg[GIVEN]}
+        values["teacher_weight"] = self.teacher_weight
+        read_settings(NerSettings, values, where=f"[components.{self.name}]")
 
     @property
     def spans_key(self) -> str | None:
@@ -187,8 +215,13 @@ class ClinicalNer(EntityPipe):
         if scores is None:
             return [[] for _ in docs]
         grammar = self._grammar(torch.device("cpu"))
-        threshold = self.cfg["doubtful_from"]
-        found = find_entities(scores, self.tag_sets, grammar, doubtful_from=threshold)
+        found = find_entities(
+            scores,
+            self.tag_sets,
+            grammar,
+            threshold=self.cfg["threshold"],
+            doubtful_from=self.cfg["doubtful_from"],
+        )
         return [_trim_blanks(doc, entities) for doc, entities in zip(docs, found, strict=True)]
 
     def get_marginals(self, docs: list[Doc], *, temperature: float) -> list[np.ndarray]:
@@ -264,11 +297,12 @@ class ClinicalNer(EntityPipe):
     ) -> None:
         """Collect the labels and create the weights.
 
-        labels (Iterable[str] | None): Entity types; None to collect them from the examples.
+        labels (Iterable[str] | None): Entity types; None to collect them from the examples, or to
+            keep those that there are if the examples have none.
         """
         if labels is None:
             spans = (get_spans(eg.reference, self.spans_key) for eg in get_examples())
-            labels = (span.label_ for doc_spans in spans for span in doc_spans)
+            labels = {span.label_ for doc_spans in spans for span in doc_spans} or self.labels
         self.cfg["labels"] = sorted(set(labels))
         where = "doc.ents" if self.spans_key is None else f'doc.spans["{self.spans_key}"]'
         if not self.labels:

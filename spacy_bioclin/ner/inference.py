@@ -95,6 +95,7 @@ def find_entities(
     tag_sets: list[TagSet],
     grammar: Grammar,
     *,
+    threshold: float = 0.0,
     doubtful_from: float | None = None,
 ) -> list[list[Entity]]:
     """Decode the most probable legal tags of each Doc and compute the entities' probabilities.
@@ -103,6 +104,7 @@ def find_entities(
     batch meanwhile.
 
     grammar (Grammar): On the CPU.
+    threshold (float): Lowest probability of an entity of the most probable tags.
     doubtful_from (float | None): Also find entities that are not in the most probable tags, but
         have this probability or more; None to leave them out.
     RETURNS (list[list[Entity]]): Per Doc, ordered by start.
@@ -138,7 +140,8 @@ def find_entities(
             batch.potentials, batch.packing, variables, path, spans, grammar.next_tag
         ).tolist()
         for (doc, ent_start, ent_end), label, p in zip(docs, names, probabilities, strict=True):
-            found[doc].append(Entity(ent_start, ent_end, label, p))
+            if p >= threshold:
+                found[doc].append(Entity(ent_start, ent_end, label, p))
     return [sorted(entities) for entities in found]
 
 

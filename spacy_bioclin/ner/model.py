@@ -107,8 +107,8 @@ def _build_tagger(
 
 
 def _init(model: Model, X: Any = None, Y: Any = None) -> None:
-    """Make the network once the width and the number of tags are known."""
-    if X is None or model.shims[0].cfg:
+    """Make the network, anew if there is one, once the width and the number of tags are known."""
+    if X is None:
         return
     cfg: dict[str, Any] = {"width": int(X[0].shape[1])}
     cfg |= {name: model.attrs[name] for name in ("n_layers", "n_tags", "dropout", "crf")}

@@ -1,10 +1,13 @@
 """What the components that find entities share: where they write them, and how they are scored."""
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from typing import Any
 
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model
 
@@ -15,6 +18,8 @@ ASSIGNS = ["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "span._.p
 SCORE_WEIGHTS = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
 # `span.id_` of an entity that is not in the most probable tags.
 DOUBTFUL = "doubtful"
+# Key of `cfg`: the settings of the config that the component was made from.
+GIVEN = "given"
 
 Scorer = Callable[..., dict[str, Any]]
 
@@ -23,7 +28,8 @@ class EntityPipe(TrainablePipe):
     """Write entities to `doc.ents` and their probabilities to `span._.probability`, or to
     `doc.spans[spans_key]` and `doc.spans[spans_key].attrs["scores"]`.
 
-    cfg (dict): Settings that are stored with the pipeline.
+    cfg (dict): Settings that are stored with the pipeline. Those that are given when it is loaded,
+        as in `spacy.load(folder, config={"components.ner.threshold": 0.4})`, win.
     scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
     """
 
@@ -39,7 +45,7 @@ class EntityPipe(TrainablePipe):
         self.vocab = vocab
         self.model = model
         self.name = name
-        self.cfg = cfg
+        self.cfg = {**cfg, GIVEN: cfg}
         self.scorer = scorer
         install_extensions()
 
@@ -56,3 +62,39 @@ class EntityPipe(TrainablePipe):
                 for e in entities
             ]
             set_spans(doc, self.spans_key, spans, [entity.probability for entity in entities])
+
+    def check_settings(self, changed: Collection[str]) -> None:
+        """Check the settings after loading.
+
+        changed (Collection[str]): Names of those that were given when loading.
+        """
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "EntityPipe":
+        """Load what `to_disk` wrote."""
+        given = self.cfg[GIVEN]
+        super().from_disk(path, exclude=exclude)
+        self._keep_given(given)
+        return self
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "EntityPipe":
+        """Load what `to_bytes` wrote."""
+        given = self.cfg[GIVEN]
+        super().from_bytes(bytes_data, exclude=exclude)
+        self._keep_given(given)
+        return self
+
+    def _keep_given(self, given: dict[str, Any]) -> None:
+        """Restore the settings that were given when loading: those that differ from the config that
+        was saved. Pipelines of 0.2 and before did not save it; then what they saved wins."""
+        saved = self.cfg[GIVEN]
+        changed = {key: value for key, value in given.items() if saved.get(key, value) != value}
+        self.cfg |= {**changed, GIVEN: given}
+        self.check_settings(changed)
+
+    def rehearse(self, examples: Iterable[Example], **_: Any) -> None:
+        """Warn that the component cannot rehearse, and change nothing."""
+        warnings.warn(
+            f"[components.{self.name}] does not rehearse, nlp.rehearse() leaves it as it is: against "
+            "forgetting, mix annotated examples of the old kind into nlp.update()",
+            stacklevel=2,
+        )
