@@ -1,5 +1,6 @@
 """`spacy-bioclin.Encoder.v1`: the model inside spacy-transformers' `transformer` component."""
 
+import copy
 import itertools
 from collections.abc import Callable
 from functools import partial
@@ -9,8 +10,9 @@ import numpy as np
 from spacy.attrs import IDX, LENGTH, SENT_START
 from spacy.tokens import Doc
 from spacy_transformers.data_classes import FullTransformerBatch, TransformerData, WordpieceBatch
-from thinc.api import Model, get_array_module, torch2xp, xp2torch
-from thinc.types import Floats3d, Ragged
+from spacy_transformers.layers.trfs2arrays import trfs2arrays
+from thinc.api import Model, chain, get_array_module, torch2xp, xp2torch
+from thinc.types import Floats2d, Floats3d, Ragged
 from transformers.modeling_outputs import BaseModelOutput
 
 from ..catalog.choices import choose_settings
@@ -18,6 +20,7 @@ from ..errors import BioclinError
 from ..types import FIND_WINDOWS, IntArray
 from . import loading
 from .network import WindowedEncoder
+from .own_encoder import own_encoder, own_encoder_cfg
 from .pieces import (
     Alignment,
     Pieces,
@@ -83,6 +86,17 @@ class EncoderModel(Model[list[Doc], FullTransformerBatch]):
         _set_up(self)
         return self
 
+    def _copy(self, seen: dict[int, Any] | None = None) -> "EncoderModel":
+        """Copy the model, as thinc's `copy` does, which would make it a plain Model."""
+        return EncoderModel(
+            self.name,
+            forward,
+            init=init,
+            shims=[self.shim.copy()],
+            dims=dict(self._dims),
+            attrs=copy.copy(self.attrs),
+        )
+
 
 def build_encoder(
     name: str | None,
@@ -131,7 +145,8 @@ def build_encoder(
             "max_batch_pieces": max_batch_pieces,
             "transformer_config": dict(transformer_config or {}),
             "tokenizer": None,
-            "replace_listener_cfg": _replace_listener_cfg,
+            "replace_listener": own_encoder,
+            "replace_listener_cfg": own_encoder_cfg,
             FIND_WINDOWS: find_window_starts,
         },
     )
@@ -208,6 +223,8 @@ def forward(
     model: EncoderModel, docs: list[Doc], is_train: bool
 ) -> tuple[FullTransformerBatch, Callable[[FullTransformerBatch], list[Doc]]]:
     """Encode Docs."""
+    if model.attrs["tokenizer"] is None and model.shim.cfg:  # loaded as a part of another model
+        _set_up(model)
     all_pieces = [
         pieces if len(pieces.ids) else _placeholder(model.tokenizer)
         for pieces in split_into_pieces(model.tokenizer, [doc.text for doc in docs])
@@ -338,10 +355,24 @@ def _wordpieces(*pieces: Pieces) -> WordpieceBatch:
     )
 
 
-def _replace_listener_cfg(
-    tok2vec_model_cfg: dict[str, Any], listener_model_cfg: dict[str, Any]
-) -> dict[str, Any]:
-    raise BioclinError(
-        "Encoder.v1 cannot be copied into a component (replace_listeners): keep the `transformer` "
-        "component in the pipeline and let the other components listen to it"
+def build_tok2vec_encoder(
+    pooling: Model[Ragged, Floats2d],
+    name: str | None,
+    grad_factor: float = 1.0,
+    window: int | Literal["auto"] | None = None,
+    stride: int | None = None,
+    precision: str = "auto",
+    max_batch_pieces: int | None = None,
+    transformer_config: dict[str, Any] | None = None,
+    strategy: dict[str, Any] | None = None,
+) -> Model[list[Doc], list[Floats2d]]:
+    """Build an encoder for one component alone: `nlp.replace_listeners` writes it into the config.
+
+    pooling (Model): From the vectors of a token's pieces to one vector.
+    grad_factor (float): Factor on the gradients of the encoder.
+    See `build_encoder` for the other arguments.
+    """
+    encoder = build_encoder(
+        name, window, stride, precision, max_batch_pieces, transformer_config, strategy
     )
+    return chain(own_encoder(encoder), trfs2arrays(pooling, grad_factor))

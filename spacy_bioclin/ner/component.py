@@ -156,8 +156,8 @@ class ClinicalNer(EntityPipe):
         for key in ("nested", "scheme"):
             if key in changed:
                 raise BioclinError(
-                    f"[components.{self.name}] {key} = {self.cfg[key]!r}: the component was trained "
-                    "with another value; leave the setting out, or train again"
+                    f"[components.{self.name}] {key} = {self.cfg[key]!r}: the component was "
+                    "trained with another value; leave the setting out, or train again"
                 )
         values = {key: self.cfg[key] for key in self.cfg[GIVEN]}
         values["teacher_weight"] = self.teacher_weight

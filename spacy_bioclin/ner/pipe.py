@@ -94,7 +94,7 @@ class EntityPipe(TrainablePipe):
     def rehearse(self, examples: Iterable[Example], **_: Any) -> None:
         """Warn that the component cannot rehearse, and change nothing."""
         warnings.warn(
-            f"[components.{self.name}] does not rehearse, nlp.rehearse() leaves it as it is: against "
-            "forgetting, mix annotated examples of the old kind into nlp.update()",
+            f"[components.{self.name}] does not rehearse, nlp.rehearse() leaves it as it is: "
+            "against forgetting, mix annotated examples of the old kind into nlp.update()",
             stacklevel=2,
         )

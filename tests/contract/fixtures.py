@@ -11,7 +11,12 @@ from spacy.tokens import DocBin, Span
 from typer.testing import CliRunner
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-NAMES = sorted(path.stem for path in CONFIGS.glob("*.cfg"))
+# These have every kind of component and `tok2vec`; the others are tried with `-m slow`.
+QUICK = ("deid", "demo")
+NAMES = [
+    pytest.param(path.stem, marks=[] if path.stem in QUICK else pytest.mark.slow)
+    for path in sorted(CONFIGS.glob("*.cfg"))
+]
 OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
 N_TRAIN, N_DEV = 100, 4  # `spacy debug data` calls less than 100 an error
 
@@ -32,7 +37,7 @@ def write_corpus(folder: Path) -> None:
         docs = DocBin(store_user_data=True)
         for i in numbers:
             doc = nlp(
-                f"Paciente con neumonía en el Hospital General. Tos y fiebre desde hace {i} días."
+                f"Paciente con neumonía en la Planta Norte. Tos y fiebre desde hace {i} días."
             )
             doc.set_ents([Span(doc, 2, 3, "DISEASE")], default="outside")
             doc.spans["phi"] = [Span(doc, 5, 7, "HOSPITAL")]
@@ -58,8 +63,10 @@ def contract_options(tiny_encoder: Path, contract_corpus: Path) -> list[object]:
         "components.transformer.model.window": 32,
         "components.transformer.model.stride": 32,
         "components.transformer.model.precision": "fp32",
-        "training.max_steps": 4,
-        "training.eval_frequency": 2,
+        "training.max_steps": 20,
+        "training.eval_frequency": 10,
+        "training.optimizer.learn_rate.initial_rate": 5e-3,
+        "training.optimizer.learn_rate.warmup_steps": 2,
     }
     return [part for key, value in values.items() for part in (f"--{key}", value)]
 

@@ -268,13 +268,6 @@ def test_bad_settings(tiny_encoder, settings, word):
         make_nlp(tiny_encoder, **settings)
 
 
-def test_the_encoder_is_shared_and_not_copied_into_a_head(tiny_encoder):
-    nlp = make_nlp(tiny_encoder)
-    nlp.initialize(lambda: make_examples(nlp))
-    with pytest.raises(BioclinError, match="replace_listeners"):
-        nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])
-
-
 def test_a_layer_that_the_corpus_lacks_is_named(tiny_encoder):
     nlp = make_nlp(tiny_encoder, spans_key="phi")
     with pytest.raises(BioclinError, match=r"\[components.ner\].*phi"):
@@ -316,7 +309,7 @@ def test_a_long_stream_leaves_the_resident_memory_flat(tmp_path):
     model = {"@architectures": "spacy-bioclin.Encoder.v1", "name": str(folder)}
     nlp.add_pipe("transformer", config={"model": model})
     nlp.add_pipe("bioclin_ner", name="ner")
-    nlp.add_pipe("doc_cleaner", config={"silent": True})
+    nlp.add_pipe("bioclin_cleaner")
     nlp.initialize(lambda: make_examples(nlp))
     text = " ".join(note for note, _ in NOTES) * 8
 
