@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -40,7 +40,11 @@ LANGS = ("es", "en")
 NAME_LIKE = frozenset({"patient_name", "staff_name", "relative", "organization", "hospital"})
 # The surrogates of a key depend on these.
 VERSIONS = {name: version(name) for name in ("spacy-bioclin", "Faker", "python-stdnum")}
-DEFAULT_CONFIG = {"spans_key": "phi", "policy": None}
+DEFAULT_CONFIG = {
+    "spans_key": "phi",
+    "policy": None,
+    "scorer": {"@scorers": "spacy-bioclin.span_scorer.v1"},
+}
 
 
 def install_extensions() -> None:
@@ -58,15 +62,22 @@ def install_extensions() -> None:
     default_config=DEFAULT_CONFIG,
 )
 def make_deid(
-    nlp: Language, name: str, spans_key: str, policy: dict[str, Any] | None
+    nlp: Language,
+    name: str,
+    spans_key: str,
+    policy: dict[str, Any] | None,
+    scorer: Callable[..., dict[str, Any]] | None,
 ) -> "Deidentifier":
     """Make the component. Add it after the detectors: `bioclin_ner`, then `bioclin_phi_rules`.
 
     spans_key (str): Group of the detectors' spans, which the merged ones replace. Other places in
         the note with the same strings are in `doc._.deid.spans` only.
     policy (dict | None): See policy.py; null masks everything with its label.
+    scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
     """
-    return Deidentifier(nlp, name=name, spans_key=spans_key, policy=policy)
+    deid = Deidentifier(nlp, name=name, spans_key=spans_key, policy=policy)
+    deid.scorer, deid.cfg = scorer, {"spans_key": spans_key}  # spaCy passes cfg to the scorer
+    return deid
 
 
 class Deidentifier(Pipe):

@@ -83,6 +83,7 @@ def test_find_threshold(name: str, trained: Trained, contract_corpus: Path) -> N
     assert re.search(r"Best threshold: 0.0 with", shown), shown
     if name == "deid":
         spacy_cli(*find, "ner", "doubtful_from", "spans_phi_f", "-n", 2)
+        spacy_cli(*find, "rules", "threshold", "spans_phi_f", "-n", 2)
 
 
 def test_info_package_apply(

@@ -1,10 +1,12 @@
 """`bioclin_phi_rules`: find structured PHI with rules, and add it to a span group."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 
 from ...errors import BioclinError
 from ...spans import set_spans
@@ -13,7 +15,14 @@ from ..spans import get_phi, make_span
 from .rule_data import LANGS
 from .rules import load_rules
 
-DEFAULT_CONFIG = {"spans_key": "phi", "scheme": None, "threshold": 0.5, "langs": None}
+DEFAULT_CONFIG = {
+    "spans_key": "phi",
+    "scheme": None,
+    "threshold": 0.5,
+    "langs": None,
+    "scorer": {"@scorers": "spacy-bioclin.span_scorer.v1"},
+}
+Scorer = Callable[..., dict[str, Any]]
 
 
 @Language.factory(
@@ -26,6 +35,7 @@ def make_phi_rules(
     scheme: str | None,
     threshold: float,
     langs: Sequence[str] | None,
+    scorer: Scorer | None,
 ) -> "PhiRules":
     """Make the component.
 
@@ -36,6 +46,7 @@ def make_phi_rules(
         pipeline and i2b2 in others.
     threshold (float): Least confidence of a span, from 0 to 1.
     langs (Sequence[str] | None): Languages of the rules, "es" and "en"; None for the pipeline's.
+    scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
     RAISES (BioclinError): There is no such scheme, there are no rules for a language, or the
         threshold is not from 0 to 1.
     """
@@ -46,7 +57,8 @@ def make_phi_rules(
             f"'{lang}'; set langs to some of {', '.join(LANGS)}"
         )
     scheme = scheme or ("meddocan" if lang == "es" else "i2b2")
-    return PhiRules(name, spans_key, scheme, threshold, (lang,) if langs is None else tuple(langs))
+    langs = (lang,) if langs is None else tuple(langs)
+    return PhiRules(name, spans_key, scheme, threshold, langs, scorer)
 
 
 @dataclass(eq=False)
@@ -58,6 +70,7 @@ class PhiRules:
     scheme: str
     threshold: float
     langs: tuple[str, ...]
+    scorer: Scorer | None = None
 
     def __post_init__(self) -> None:
         check_scheme(self.scheme)
@@ -66,6 +79,12 @@ class PhiRules:
                 f"[components.{self.name}] threshold = {self.threshold}: want a number from 0 to 1"
             )
         load_rules(*self.langs)  # an error now if there are none
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score the spans of `spans_key`, which may be of other components too."""
+        if self.scorer is None:
+            return {}
+        return self.scorer(examples, **{"spans_key": self.spans_key, **kwargs})
 
     def __call__(self, doc: Doc) -> Doc:
         """Add spans of whole tokens; `span.id_` is the kind of the rule.
