@@ -91,6 +91,9 @@ class Deidentifier(Pipe):
         have another one.
     """
 
+    scorer: Callable[..., dict[str, Any]] | None = None
+    cfg: Mapping[str, Any] = {}  # noqa: RUF012
+
     def __init__(
         self, nlp: Language, *, name: str, spans_key: str, policy: Mapping[str, Any] | None
     ) -> None:
