@@ -92,7 +92,7 @@ class Deidentifier(Pipe):
     """
 
     scorer: Callable[..., dict[str, Any]] | None = None
-    cfg: Mapping[str, Any] = {}  # noqa: RUF012
+    cfg: Mapping[str, Any] = {}
 
     def __init__(
         self, nlp: Language, *, name: str, spans_key: str, policy: Mapping[str, Any] | None
