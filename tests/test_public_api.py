@@ -25,7 +25,7 @@ def changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
 def unnamed(changed: list[str], changelog: str) -> list[str]:
     """List the changes whose last word is nowhere in code quotes in the changelog."""
     quoted = " ".join(re.findall(r"`([^`]+)`", changelog))
-    words = set(re.findall(r"[\w.-]+", quoted))
+    words = set(re.findall(r"[\w.@-]+", quoted))
     return [
         key
         for key in changed

@@ -42,15 +42,18 @@ class Candidate(NamedTuple):
     """A concept that a mention may mean.
 
     kb_id (str): Its id.
-    name (str): Its preferred name.
+    name (str): Its preferred name, in the language of the pipeline if it has one in it.
     score (float): Probability that the mention means it, 0 to 1.
     why (str): The name that was found, and how: "same name: heart attack".
+    part (str): The part of a composite mention that may mean it: "ovarian cancer" of "breast and
+        ovarian cancer"; "" if the mention is not composite.
     """
 
     kb_id: str
     name: str
     score: float
     why: str
+    part: str = ""
 
 
 class Pool(NamedTuple):

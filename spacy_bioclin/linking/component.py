@@ -270,7 +270,10 @@ make_linker = Language.factory(
         "doc.spans",
         "span._.candidates",
         "doc._.abbreviations",
+        "doc._.abbreviation_offsets",
+        "span._.long_form",
     ],
+    requires=["doc.ents"],
     default_config=DEFAULT_CONFIG["component"],
     default_score_weights={"link_f": 1.0, "link_p": 0.0, "link_r": 0.0, "link_acc": None},
 )(ConceptLinker)

@@ -1,7 +1,7 @@
 """What a linker reads from a Doc and writes to it.
 
-Candidates and abbreviations are plain values in `doc.user_data`, which DocBin, bytes and other
-processes keep.
+Candidates and offsets of abbreviations are plain values in `doc.user_data`, which DocBin, bytes and
+other processes keep.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,18 +9,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..spans import get_spans
-from ..tokenization.defined_abbreviations import Abbreviation, expand_abbreviations
+from ..tokenization.defined_abbreviations import (
+    Abbreviation,
+    expand_abbreviations,
+    find_short_forms,
+)
 from .candidates import Candidate
 
 CANDIDATES_KEY, ABBREVIATIONS_KEY = "bioclin_candidates", "bioclin_abbreviations"
 
 
 def install_extensions() -> None:
-    """Register `span._.candidates` and `doc._.abbreviations`."""
-    if not Span.has_extension("candidates"):
-        Span.set_extension("candidates", getter=get_candidates)
-    if not Doc.has_extension("abbreviations"):
-        Doc.set_extension("abbreviations", getter=get_abbreviations)
+    """Register `span._.candidates`, `doc._.abbreviations`, `span._.long_form` and
+    `doc._.abbreviation_offsets`."""
+    for kind, name, getter in (
+        (Span, "candidates", get_candidates),
+        (Doc, "abbreviations", get_abbreviations),
+        (Span, "long_form", get_long_form),
+        (Doc, "abbreviation_offsets", get_abbreviation_offsets),
+    ):
+        if not kind.has_extension(name):
+            kind.set_extension(name, getter=getter)
 
 
 def get_candidates(span: Span) -> list[Candidate]:
@@ -29,9 +38,38 @@ def get_candidates(span: Span) -> list[Candidate]:
     return [Candidate(*row) for row in rows]
 
 
-def get_abbreviations(doc: Doc) -> list[list[int]]:
-    """List start and end of each short form, then of its long form, as character offsets."""
+def get_abbreviations(doc: Doc) -> list[Span]:
+    """List every place of an abbreviation that the Doc defines, in order, as the
+    AbbreviationDetector of scispaCy does. `span._.long_form` is its definition."""
+    text, definitions = doc.text, _definitions(doc)
+    places = find_short_forms(text, definitions)
+    return [_cover(doc, start, end) for start, end in places]
+
+
+def get_long_form(span: Span) -> Span | None:
+    """Find the definition of an abbreviation in its Doc, or None if it has none there."""
+    offsets = _definitions(span.doc).get(span.text)
+    return None if offsets is None else _cover(span.doc, *offsets)
+
+
+def get_abbreviation_offsets(doc: Doc) -> list[list[int]]:
+    """List where abbreviations are defined: start and end of each short form, then of its long
+    form, as character offsets."""
     return [list(row) for row in doc.user_data.get(ABBREVIATIONS_KEY, ())]
+
+
+def _definitions(doc: Doc) -> dict[str, tuple[int, int]]:
+    """Map each short form to the offsets of its long form; the first of several counts."""
+    text = doc.text
+    definitions: dict[str, tuple[int, int]] = {}
+    for start, end, *long in doc.user_data.get(ABBREVIATIONS_KEY, ()):
+        definitions.setdefault(text[start:end], (long[0], long[1]))
+    return definitions
+
+
+def _cover(doc: Doc, start: int, end: int) -> Span:
+    """Make a span of all tokens of which a part is between two offsets."""
+    return doc.char_span(start, end, alignment_mode="expand")
 
 
 def set_candidates(span: Span, candidates: Iterable[Candidate]) -> None:

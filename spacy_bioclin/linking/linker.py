@@ -133,21 +133,29 @@ class Linker:
             best first, and whether it is NIL.
         """
         found = []
-        for ranked in self._rank(mentions):
+        parts = self.parts([mention.text for mention in mentions])
+        for ranked in self._rank(mentions, parts):
             ids = tuple([self._id(pool, i) for i in order] for pool, order, _ in ranked)
             found.append((ids, not self._choose(ranked)))
         return found
 
     def _link(self, mentions: Sequence[Mention]) -> list[Link]:
         links = []
-        for ranked in self._rank(mentions):
-            shown = [self._candidate(one, i) for one in ranked for i in one.order[: self.n_shown]]
+        parts = self.parts([mention.text for mention in mentions])
+        for ranked, split in zip(self._rank(mentions, parts), parts, strict=True):
+            names = split if len(split) > 1 else ("",)
+            shown = [
+                self._candidate(one, i, part)
+                for one, part in zip(ranked, names, strict=True)
+                for i in one.order[: self.n_shown]
+            ]
             links.append(Link(self._choose(ranked), tuple(shown)))
         return links
 
-    def _rank(self, mentions: Sequence[Mention]) -> Iterator[list[RankedPool]]:
+    def _rank(
+        self, mentions: Sequence[Mention], parts: Sequence[tuple[str, ...]]
+    ) -> Iterator[list[RankedPool]]:
         """Yield the ranked candidates of the parts of each mention."""
-        parts = self.parts([mention.text for mention in mentions])
         texts = list(dict.fromkeys(part for split in parts for part in split))
         pools = dict(zip(texts, self.generator(texts), strict=True))
         for mention, split in zip(mentions, parts, strict=True):
@@ -168,10 +176,10 @@ class Linker:
     def _id(self, pool: Pool, i: int) -> str:
         return str(self.generator.kb.ids[int(pool.concepts[i])])
 
-    def _candidate(self, ranked: RankedPool, i: int) -> Candidate:
+    def _candidate(self, ranked: RankedPool, i: int, part: str) -> Candidate:
         pool, probability = ranked.pool, float(ranked.probabilities[i])
-        name = self.generator.kb.name_of(int(pool.concepts[i]))
-        return Candidate(self._id(pool, i), name, probability, self._why(pool, int(i)))
+        name = self.generator.kb.name_of(int(pool.concepts[i]), self.lang)
+        return Candidate(self._id(pool, i), name, probability, self._why(pool, int(i)), part)
 
     def _why(self, pool: Pool, i: int) -> str:
         features, name = pool.features[i], int(pool.names[i])

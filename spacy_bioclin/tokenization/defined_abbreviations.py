@@ -9,7 +9,7 @@ It reads at most MAX_LONG characters around a bracket, so time is linear.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -69,6 +69,19 @@ def find_abbreviations(text: str) -> list[Abbreviation]:
         if abbreviation:
             found.append(abbreviation)
     return found
+
+
+def find_short_forms(text: str, shorts: Iterable[str]) -> list[tuple[int, int]]:
+    """Find every place of some short forms in a text.
+
+    shorts (Iterable[str]): Short forms, case-sensitive.
+    RETURNS (list[tuple[int, int]]): Offsets of whole words, the longest short form first where
+        several begin, without a plural "s".
+    """
+    known = tuple(dict.fromkeys(short for short in shorts if short in text))
+    if not known:
+        return []
+    return [match.span("short") for match in _pattern(known).finditer(text)]
 
 
 def expand_abbreviations(mention: str, definitions: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 """`bioclin_linker` in a pipeline: what it writes, keeps, saves and says."""
 
 import pickle
+import re
 import shutil
 
 import numpy as np
@@ -71,12 +72,26 @@ def test_entities_get_ids_and_candidates(clinic):
 
 def test_abbreviations_are_expanded_and_listed(clinic):
     doc = make(clinic)(TEXT)
-    [(*short, start, end)] = doc._.abbreviations
+    found = [(s.text, s.start_char, s._.long_form.text) for s in doc._.abbreviations]
+    places = [match.start() for match in re.finditer(r"\bAKI\b", TEXT)]
+    assert found == [("AKI", start, "Acute kidney injury") for start in places]
+    assert len(places) > 1
+    [(*short, start, end)] = doc._.abbreviation_offsets
     assert TEXT[slice(*short)] == "AKI"
     assert TEXT[start:end] == "Acute kidney injury"
+    assert doc[0:1]._.long_form is None
     without = make(clinic, expand_abbreviations=False)(TEXT)
     assert ids(without)[1] != "C2"
-    assert without._.abbreviations == []
+    assert without._.abbreviations == without._.abbreviation_offsets == []
+
+
+def test_a_linker_before_what_finds_entities_is_seen(clinic):
+    nlp = make(clinic)
+    assert nlp.analyze_pipes()["problems"]["bioclin_linker"] == []
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bioclin_linker", config={"kb": str(clinic.path)})
+    nlp.add_pipe("entity_ruler")
+    assert nlp.analyze_pipes()["problems"]["bioclin_linker"] == ["doc.ents"]
 
 
 def test_entities_stay_what_they_are(clinic):
@@ -215,7 +230,7 @@ def test_docs_keep_what_was_found(clinic, way, tmp_path):
         data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
         [back] = DocBin(store_user_data=True).from_bytes(data).get_docs(nlp.vocab)
     assert ids(back) == KB_IDS
-    assert back._.abbreviations == doc._.abbreviations != []
+    assert list(map(str, back._.abbreviations)) == list(map(str, doc._.abbreviations)) != []
     for spans, kept in ((doc.ents, back.ents), (doc.spans["x"], back.spans["x"])):
         for span, own in zip(spans, kept, strict=True):
             assert own._.candidates == span._.candidates

@@ -67,6 +67,21 @@ def test_parts_of_a_composite_mention_are_linked(make, lang, text):
     ids = [candidate.kb_id for candidate in link.candidates]
     assert ids.index("C3") < ids.index("C4")
     assert len(ids) <= 4
+    first, second = make(lang=lang).parts([text])[0]
+    found = [(candidate.kb_id, candidate.part) for candidate in link.candidates]
+    assert found[0] == ("C3", first) and ("C4", second) in found
+    assert {part for _, part in found} == {first, second}
+    [single] = make(lang=lang)([Mention(first)])
+    assert {candidate.part for candidate in single.candidates} == {""}
+
+
+@pytest.mark.parametrize(
+    ("lang", "name"), [("en", "kidney failure"), ("es", "insuficiencia renal")]
+)
+def test_names_are_in_the_language_of_the_pipeline(make, clinic, lang, name):
+    [link] = make(lang=lang)([Mention("insuficiencia renal")])
+    assert (link.candidates[0].kb_id, link.candidates[0].name) == ("C1", name)
+    assert clinic.name_of(clinic.number("C1"), "fr") == "kidney failure"  # it has none in French
 
 
 def test_composite_with_an_unknown_part_is_nil(make):

@@ -202,6 +202,7 @@ def describe(doc: Doc) -> dict[str, Any]:
         for key, group in doc.spans.items()
     }
     audit = {key: value for key, value in safe.audit.items() if key != "versions"}
+    offsets = "abbreviation_offsets"  # what `abbreviations` gave in 0.1
     return {
         "text": doc.text,
         "tokens": [token.text for token in doc],
@@ -215,7 +216,7 @@ def describe(doc: Doc) -> dict[str, Any]:
             }
             for ent in doc.ents
         ],
-        "abbreviations": doc._.abbreviations,
+        "abbreviations": doc._.get(offsets if doc.has_extension(offsets) else "abbreviations"),
         "spans": groups,
         "deid": {
             "text": safe.text,

@@ -8,6 +8,7 @@ from spacy_bioclin.tokenization.defined_abbreviations import (
     Abbreviation,
     expand_abbreviations,
     find_abbreviations,
+    find_short_forms,
 )
 
 # text -> "short = long" for each definition
@@ -125,3 +126,14 @@ def test_any_text_takes_linear_time(piece: str) -> None:
     began = time.process_time()
     find_abbreviations(text)
     assert time.process_time() - began < 3
+
+
+def test_every_place_of_a_short_form_is_found() -> None:
+    text = "Virus de la inmunodeficiencia humana (VIH). VIH positivo, VIHs y VIHA; vih."
+    places = find_short_forms(text, ["VIH", "SIDA"])
+    assert [(text[slice(*place)], place[0]) for place in places] == [
+        ("VIH", 38),
+        ("VIH", 44),
+        ("VIH", 58),
+    ]
+    assert find_short_forms(text, []) == []

@@ -161,7 +161,8 @@ def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
         record["kb_id"] = span.kb_id_
     if span.has_extension("candidates") and (candidates := span._.candidates):
         record["candidates"] = [
-            {"kb_id": c.kb_id, "name": c.name, "score": round(c.score, 4)} for c in candidates
+            {"kb_id": c.kb_id, "name": c.name, "score": round(c.score, 4), "part": c.part}
+            for c in candidates
         ]
     return record
 

@@ -207,9 +207,15 @@ class KnowledgeBase:
     def __iter__(self) -> Iterator[Concept]:
         return (self.concept_at(i) for i in range(len(self)))
 
-    def name_of(self, i: int) -> str:
-        """Get the preferred name of the concept in row i."""
-        return self.names[self.first_name[i]]
+    def name_of(self, i: int, lang: str = "") -> str:
+        """Get the preferred name of the concept in row i.
+
+        lang (str): Language in which the name is wanted. A concept without a name in it has its
+            preferred name; so have all if it is "".
+        """
+        first, end = int(self.first_name[i]), int(self.first_name[i + 1])
+        langs = (self.langs[code] for code in self.name_lang[first:end])
+        return self.names[first + next((j for j, own in enumerate(langs) if own == lang), 0)]
 
     def types_of(self, i: int) -> tuple[str, ...]:
         """Get the semantic types of the concept in row i."""

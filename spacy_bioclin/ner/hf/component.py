@@ -132,6 +132,7 @@ class HuggingFaceNerSettings(Settings):
 @Language.factory(
     "bioclin_hf_ner",
     assigns=ASSIGNS,
+    requires=["doc._.trf_data"],
     default_config=DEFAULT_CONFIG.interpolate()["component"],
     default_score_weights=SCORE_WEIGHTS,
 )
