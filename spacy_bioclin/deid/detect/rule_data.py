@@ -10,6 +10,9 @@ import phonenumbers
 import srsly
 
 from ...errors import BioclinError
+from ...text import MIN_CHARS
+from ..surrogates.name_lists import own_first_names
+from .allow_list import load_allow_list
 from .checks import CHECKS, Check, parse_phone
 
 LANGS = ("es", "en")
@@ -70,6 +73,29 @@ def read_entries(*langs: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]
             yield entry, macros
 
 
+# First names that are other words first.
+_NOT_FIRST = frozenset(("del", "nacio", "alta", "che", "corona", "transito", "salud", "segundo"))
+
+
+@cache
+def first_names(lang: str, *, alone: bool) -> tuple[str, ...]:
+    """List folded first names of a language, in ASCII.
+
+    alone (bool): Leave out those that are surnames or ordinary words as well: with them alone,
+        nobody is named. Eponyms and drugs are always left out.
+    """
+    allow_list = load_allow_list(lang)
+    return tuple(
+        word
+        for word in own_first_names(lang, only=alone)
+        if len(word) >= MIN_CHARS + alone
+        and word.isascii()
+        and word not in _NOT_FIRST
+        and (word,) not in allow_list.entries
+        and not (alone and allow_list.is_ordinary(word))
+    )
+
+
 def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None = None) -> Rule:
     """Compile a rule.
 
@@ -85,6 +111,8 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
     pattern = _compile(source)
     confidence = entry["confidence"]
     check = CHECKS[entry["check"]] if "check" in entry else None
+    if "ends_in_first_name" in entry:
+        check = _make_name_check(entry["ends_in_first_name"])
     if "phone" in entry:
         check = _make_phone_check(entry["phone"])
     separator = behind = None
@@ -146,6 +174,15 @@ def _first_words(label: str, kind: str) -> set[str]:
 def _expand(pattern: str, macros: dict[str, str]) -> str:
     """Replace every <name> in a pattern by its macro."""
     return _MACRO.sub(lambda m: f"(?:{_expand(macros[m[1]], macros)})", pattern)
+
+
+def _make_name_check(lang: str) -> Check:
+    names = frozenset(first_names(lang, alone=False))
+
+    def ends_in_first_name(value: str) -> bool:
+        return value.rpartition(",")[2].split()[0] in names
+
+    return ends_in_first_name
 
 
 def _make_phone_check(regions: list[str]) -> Check:

@@ -17,7 +17,7 @@ from ...errors import BioclinError
 from ...text import FoldedText
 from ..spans import PhiSpan
 from .checks import Check
-from .rule_data import LANGS, Rule, make_label_rules, make_rule, read_entries
+from .rule_data import LANGS, Rule, first_names, make_label_rules, make_rule, read_entries
 
 # Characters before a match, on its line or the line above, in which context words count.
 CONTEXT_WINDOW = 80
@@ -67,7 +67,7 @@ class RuleSet:
     def __init__(self) -> None:
         self.by_word: dict[str, list[Rule]] = {}
         self.by_shape: list[tuple[re.Pattern[str], Rule]] = []
-        self.by_mark: list[tuple[re.Pattern[str], str, Rule]] = []
+        self.by_mark: list[tuple[re.Pattern[str], str, str, Rule]] = []
         self.kinds: dict[str, str] = {}
         self._rules_at = lru_cache(maxsize=4096)(self._find_rules)
 
@@ -83,13 +83,15 @@ class RuleSet:
             self.by_shape.append((re.compile(entry["first"]), make_rule(entry, macros)))
         elif "mark" in entry:
             rule = make_rule(entry, macros)
-            self.by_mark.append((re.compile(entry["mark"]), entry.get("back", ""), rule))
+            gap = " " if entry.get("gap") else ""
+            self.by_mark.append((re.compile(entry["mark"]), gap, entry.get("back", ""), rule))
         elif "labels" in entry:
             for word, rule in make_label_rules(entry, macros):
                 self.by_word.setdefault(word, []).append(rule)
         else:
             rule = make_rule(entry, macros)
-            for word in entry["words"]:
+            names = entry.get("names")
+            for word in first_names(**names) if names else entry["words"]:
                 self.by_word.setdefault(word, []).append(rule)
 
     def _find_rules(self, shape: str) -> tuple[Rule, ...]:
@@ -141,13 +143,12 @@ class RuleSet:
                 yield from _match(view, rule, start)
 
     def _find_marks(self, view: View) -> Iterator[PhiSpan]:
-        for mark, back, rule in self.by_mark:
+        for mark, gap, back, rule in self.by_mark:
             text = view.plain if rule.case else view.folded
             for found in mark.finditer(text):
                 before = text[max(0, found.start() - 64) : found.start()]
-                yield from _match(
-                    view, rule, found.start() - len(before) + len(before.rstrip(back))
-                )
+                kept = before.removesuffix(gap).rstrip(back)
+                yield from _match(view, rule, found.start() - len(before) + len(kept))
 
 
 def _match(view: View, rule: Rule, at: int) -> Iterator[PhiSpan]:

@@ -67,6 +67,27 @@ def _kinds(locale: str) -> dict[str, frozenset[str]]:
 
 
 @cache
+def own_first_names(lang: str, *, only: bool = False) -> tuple[str, ...]:
+    """List the folded first names of a language's own locales.
+
+    lang (str): "en", or Spanish for all others.
+    only (bool): Leave out those that are surnames too.
+    """
+    language = "en" if lang == "en" else "es"
+    kinds: defaultdict[str, set[str]] = defaultdict(set)
+    for locale in (LOCALES[language], *OTHER_LOCALES[language]):
+        if locale.startswith(language):
+            for word, found in _kinds(locale).items():
+                kinds[word] |= found
+    unwanted = {SURNAME} if only else set()
+    return tuple(
+        sorted(
+            word for word, found in kinds.items() if found & {MALE, FEMALE} and not found & unwanted
+        )
+    )
+
+
+@cache
 def load_names(lang: str) -> NameLists:
     """Read Faker's lists; about 0.2 s, once.
 

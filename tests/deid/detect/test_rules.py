@@ -74,6 +74,23 @@ el día [[12/03]] date
 F. Nac.: [[12-03-1956]] date
 mujer de [[94 años]] age
 Edad: [[54]] age
+Mujer, [[43 años]] age
+Paciente [[72 años]] age
+Varón [[54a]], HTA age
+García Nogales, Casilda, [[54a]], HTA age
+[[67 a.]] de edad age
+Varón de [[67 a.]] de edad age
+Mujer de [[66 a.]] que refiere tos age
+mujer caucásica de [[56 años]] age
+Paciente femenina de [[49 años]] age
+Hombre, de raza negra, de [[39 años]] age
+García Nogales, Casilda ([[63 años]]). NHC age
+falleció a los [[8 meses]] de edad age
+[[setenta y dos años]] age
+Varón de [[veintitrés años]] age
+tiene [[seis años]] age
+años cumplidos: [[51]], tarjeta age
+CIP SNS [[BBBBBBBQR648597]] insurance_id
 CURP [[BOXW310820HNERXN09]] national_id
 RUT [[12.531.909-2]] national_id
 CUIT: [[20-05536168-2]] national_id
@@ -84,6 +101,28 @@ Apellidos, Nombre: [[García López, Juan]] patient_name
 Dña. [[María de la Peña]] patient_name
 Remitido por: Dra. [[M. López-Ruiz]] Servicio de Urología staff_name
 en el [[Hospital 12 de Octubre]] hospital
+Te remito a [[Obdulia Iturbide Mazuelas]], jubilada patient_name
+[[JOSÉ LUIS PEÑARANDA URDIALES]]\nMotivo patient_name
+[[ALMAZARRO ESCOBEDO, ELADIO]]\nMotivo patient_name
+A su cargo, [[Inés]]. patient_name
+Hoy [[Inés]] refiere tos patient_name
+La familia ([[Milagros]]) deja el tfno patient_name
+su hija, [[Casilda Nogales]], avisa patient_name
+la Dra.\n[[Fuensanta Barrientos]] firma staff_name
+la Dra. [[de la Vega Labrador]], de guardia staff_name
+Responsable del informe: [[Peñaranda]], staff_name
+vive en [[Torremuelas]] con su hijo city
+C/ Batanes 95, [[Torremuelas]]. city
+C/ Batanes 95, [[99214]] Torremuelas postcode
+Dra. Dueñas. [[San Millán de Arce]], 23-11-2021.\n city
+natural de [[Colombia]], casado country
+Profesión: [[conductor de autobús]]. CIP profession
+Trabaja como [[maestra]]. Reside profession
+de 36 a., de profesión [[electricista]], con profession
+Jubilado, fue [[camionero]]. Firma profession
+Paciente de 55 años, [[maestra]], con hepatitis profession
+[[camionero]] de 86 años profession
+baja laboral ([[albañil]]). Copia profession
 [[Centro de Salud Barrio del Pilar]] health_centre
 Sexo: [[Varón]] sex
 C.U.I.T.: [[20-05536168-2]] national_id
@@ -127,7 +166,11 @@ on [[May 3rd, 2018]] date
 [[Sept. 3, 2018]] date
 [[03-May-2018]] date
 since [[2012]] date
-a [[92]]-year-old man age
+a [[92-year-old]] man age
+a [[94-year-old]] woman age
+[[102 y/o]] male age
+seen by her GP, [[45 yo]], anxious age
+a [[ninety-four-year-old]] man age
 lives at [[123 Main Street, Apt 4B]] street
 [[1600 Pennsylvania Ave NW]] street
 Springfield, IL [[62704]] postcode
@@ -157,6 +200,13 @@ BRCA1, KRAS G12D, HER2 3+, 1234 BCR-ABL
 Rev Esp Cardiol 2012;65:123-130
 hace 20 años, a las 10:30 h, 1-0-1, 3/15 ganglios
 D.N.I.: no consta. N.I.T. sin dato
+dolor de 5 años de evolución, fumadora durante 30 años
+seguimiento de 10 años, en tratamiento desde hace 12 años, diez años después, hace treinta años
+VSG 100 a la hora, de 54 a 60, percentil 5 para su edad: 43 mmHg, gestante de 34 semanas
+Leucocitos 17850 Neutrófilos 86%, Plaquetas 85000 Hemoglobina 12
+Rosa de Bengala positivo, Paul Bunnell negativo, ANA negativos, ictericia, Flora mixta
+es dependiente para las actividades, fallo mecánico, nombre comercial, trabaja de noche
+enfermedad de Wilson, signo de Murphy, escala de Norton, síndrome de Gilbert
 L4-L5, C5-C6, vitamina D. Suspende; 20 Gy en 10 fracciones
 """,
     "en": """
@@ -302,9 +352,9 @@ def test_data() -> None:
 
 
 def patterns(rules: RuleSet) -> list[re.Pattern[str]]:
-    found = [mark for mark, _, _ in rules.by_mark]
+    found = [mark for mark, *_ in rules.by_mark]
     every = [rule for same in rules.by_word.values() for rule in same]
-    every += [rule for _, rule in rules.by_shape] + [rule for _, _, rule in rules.by_mark]
+    every += [rule for _, rule in rules.by_shape] + [rule for *_, rule in rules.by_mark]
     for rule in every:
         found += [
             pattern
