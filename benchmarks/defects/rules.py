@@ -1,8 +1,7 @@
 """PHI that the rules do not find, and surrogates that give it away."""
 
-import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from benchmarks.defects.case import Done, Seen, Tree, case
 
@@ -25,16 +24,16 @@ REPORTED = "\u00ad\u034f\u061c\u180e\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
 REPORTED += "\u2060\u2066\u2067\u2068\u2069\ufe0f"
 
 
-def mask(tree: Tree, texts: Iterable[str], *options: object) -> tuple[Done, list[str]]:
+def mask(tree: Tree, texts: Collection[str], *options: object) -> tuple[Done, list[str]]:
     """Mask Spanish notes with the command, and return their safe texts in order."""
-    rows = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
-    notes = tree.write("notes.jsonl", "\n".join(map(json.dumps, rows)) + "\n")
+    folder = f"notes-{len(list(tree.folder.glob('notes-*')))}"
+    names = [f"{i:04}.txt" for i, _ in enumerate(texts)]
+    for name, text in zip(names, texts, strict=True):
+        tree.write(f"{folder}/{name}", text)
     options = (*options, "--lang", "es") if "--lang" not in options else options
-    done = tree.bioclin("deid", notes, "out.jsonl", *options, BIOCLIN_DEID_KEY=KEY)
-    out = tree.folder / "out.jsonl"
-    written = out.read_text("utf-8").splitlines() if out.exists() else []
-    made = {row["id"]: row["text"] for row in map(json.loads, written)}
-    return done, [made.get(row["id"], "") for row in rows]
+    done = tree.bioclin("deid", folder, f"safe-{folder}", *options, BIOCLIN_DEID_KEY=KEY)
+    written = [tree.folder / f"safe-{folder}" / name for name in names]
+    return done, [path.read_text("utf-8") if path.exists() else "" for path in written]
 
 
 def hide(line: str, char: str) -> list[str]:
@@ -86,3 +85,67 @@ def look_alike_characters_hide_nothing(tree: Tree) -> Seen:
         for dash in "\u2010\u2011\u2012\u2212\ufe63\uff0d"
     ]
     return see_left(tree, pairs)
+
+
+@case(13, "Ages are found whole, however they are written, in Spanish and English.")
+def ages_are_found(tree: Tree) -> Seen:
+    spanish = {
+        "Mujer, 43 años, con cefalea.": "43",
+        "Paciente 72 años con tos.": "72",
+        "Varón 54a, HTA.": "54a",
+        "Mujer de 67 a. de edad.": "67",
+        "Acude, con setenta y dos años, por tos.": "setenta",
+        "Mujer caucásica de 56 años.": "56",
+        "García Nogales, Casilda (63 años).": "63",
+        "Edad 54, sin alergias.": "54",
+        "CIP SNS BBBBBBBQR648597": "648597",
+    }
+    english = {
+        "She is a 94-year-old woman.": "year-old",
+        "He is 102 y/o.": "y/o",
+        "A ninety-four-year-old man.": "ninety",
+        "Seen today, 45 yo.": "45 yo",
+    }
+    left, codes = [], []
+    for lang, notes in (("es", spanish), ("en", english)):
+        done, safe = mask(tree, notes, "--lang", lang)
+        codes.append(done.code)
+        found = zip(notes.values(), safe, strict=True)
+        left += [value for value, text in found if value in text or not text]
+    return Seen(not any(codes) and not left, left)
+
+
+@case(13, "A duration is not an age.")
+def durations_stay(tree: Tree) -> Seen:
+    kept = "Dolor de 5 años de evolución. Fumadora durante 30 años. VSG 100 a la hora."
+    done, safe = mask(tree, [kept])
+    return Seen(done.code == 0 and safe == [kept], safe[0])
+
+
+@case(12, "The notes of README's command keep no name, town, age or occupation.")
+def notes_of_the_readme_are_safe(tree: Tree) -> Seen:
+    source = tree.path / "assets/demo/notes/es"
+    done = tree.bioclin("deid", source, "safe", "--lang", "es")
+    text = "".join(path.read_text("utf-8") for path in sorted(tree.folder.glob("safe/**/*.txt")))
+    values = ("Inés", "99214", "Torremuelas", "63 años", "camionero", "maestra")
+    left = [value for value in values if value in text]
+    return Seen(done.code == 0 and bool(text) and not left, left)
+
+
+@case(12, "Names, towns and occupations in running text are found where a phrase shows them.")
+def running_text_is_masked(tree: Tree) -> Seen:
+    notes = {
+        "Te remito a Obdulia Iturbide Mazuelas, de 36 a.": "Iturbide",
+        "ALMAZARRO ESCOBEDO, ELADIO": "ALMAZARRO",
+        "La familia (Inés) deja el teléfono.": "Inés",
+        "Vive en Torremuelas con su hijo.": "Torremuelas",
+        "C/ Batanes 95, 99214 Torremuelas.": "Torremuelas",
+        "Trabaja como maestra.": "maestra",
+        "Varón de 63 años, camionero.": "camionero",
+        "De profesión electricista, jubilado.": "electricista",
+    }
+    done, safe = mask(tree, notes)
+    left = [
+        value for value, text in zip(notes.values(), safe, strict=True) if value in text or not text
+    ]
+    return Seen(done.code == 0 and not left, left)

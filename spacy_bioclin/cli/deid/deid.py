@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from ...runner.work import Counts
 
 WITHOUT_PIPELINE = (
-    "warning: without --pipeline only rules search: numbers, dates, contacts, addresses, and names "
-    "beside a title or a label. Other names are NOT found: read some of the output first"
+    "warning: without --pipeline only rules search: identifiers, dates, ages, contacts, addresses, "
+    "and names and occupations that a label, a title, a usual first name or a set phrase shows. "
+    "Other names, places and occupations are NOT found: read some of the output first"
 )
 
 

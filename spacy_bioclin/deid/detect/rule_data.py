@@ -74,7 +74,9 @@ def read_entries(*langs: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]
 
 
 # First names that are other words first.
-_NOT_FIRST = frozenset(("del", "nacio", "alta", "che", "corona", "transito", "salud", "segundo"))
+_NOT_FIRST = frozenset(
+    ("del", "nacio", "alta", "che", "corona", "transito", "salud", "segundo", "gene")
+)
 
 
 @cache

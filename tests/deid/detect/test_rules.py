@@ -177,6 +177,12 @@ Springfield, IL [[62704]] postcode
 London [[SW1A 2AA]] postcode
 Name: [[SMITH, JOHN A]] patient_name
 Mrs [[Mary O'Connor]] patient_name
+Thank you for seeing [[Kenneth Ashgrove]], a waiter patient_name
+Her son, [[Percival]], was called patient_name
+the family ([[Imogen Pemberly]], 202-555-0195) patient_name
+Works as a [[bricklayer]]. Lives alone profession
+Occupation: [[truck driver]]. Insurance profession
+a 66 yo [[mechanic]] with cough profession
 Dr. [[Jones]] staff_name
 It hurt. [[Jane Doe]], M.D. staff_name
 at [[Massachusetts General Hospital]] hospital
@@ -216,6 +222,7 @@ strength 5/5, 2/6 systolic murmur, pain 8/10
 N Engl J Med 2012;366:123-130, NCT01234567, LOINC 2345-7
 for 20 years, 3 months ago, at 10:30 am, 30 pack-years
 may 10 mg, may improve in 3 to 5 days, call 911
+Gene Clonality Assay; Ann Arbor stage IV, Will return, Grace period
 range 3.9-5.6 mEq/L; 60-109 mg/dL. Staff ID: none. Physician: unknown.
 size 3.4 x 2.1 x 1.2 cm, 100,000 CFU, 150-200-250
 """,
