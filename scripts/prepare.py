@@ -6,15 +6,19 @@ TASK is one of spacy_bioclin/catalog/tasks.yml. Its files are read from $BIOCLIN
 set, else from assets/downloads, where `spacy project assets` puts them.
 """
 
+import difflib
+import os
 from pathlib import Path
 from typing import Annotated
 
+import srsly
 import typer
 from spacy.util import load_config
 from thinc.api import Config
 
 from spacy_bioclin.catalog.tasks import Task, find_task
 from spacy_bioclin.cli import without_traceback
+from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.training.corpora import convert_task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,9 +31,35 @@ def main(
     config: Annotated[str, typer.Option(help="Config; default: the one that suits the task")] = "",
 ) -> None:
     """Write train.spacy, dev.spacy, test.spacy and config.cfg."""
+    check_variables(read_command(os.getppid()))
     corpus = find_task(task, lang)
     convert_task(task, corpus, out)
     make_config(corpus, lang, config).to_disk(out / "config.cfg")
+
+
+def read_command(process: int) -> list[str]:
+    """Read the command line of a process; empty where the system does not show it."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text("utf-8").split("\0")
+    except OSError:
+        return []
+
+
+def check_variables(command: list[str]) -> None:
+    """Check the variables that `spacy project run` was given: it ignores unknown ones itself.
+
+    command (list[str]): Its command line.
+    RAISES (BioclinError): project.yml has no such variable.
+    """
+    known = srsly.read_yaml(ROOT / "project.yml")["vars"]
+    for word in command:
+        name = word.partition("=")[0].removeprefix("--vars.")
+        if word.startswith("--vars.") and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean --vars.{near[0]}? " if near else ""
+            raise BioclinError(
+                f"--vars.{name}: project.yml has no such variable; {hint}It has {', '.join(known)}"
+            )
 
 
 def make_config(task: Task, lang: str, config: str) -> Config:

@@ -38,7 +38,7 @@ class Size(NamedTuple):
 
 
 SIZES = (
-    # Our own sweeps and results (docs/sweeps.md): 1e-4 to 5e-4 for widths of 384.
+    # Our sweeps of a width of 384 (docs/sweeps.md): 2e-4 and 3e-4 were best.
     Size("small", 512, 2e-4, 0.05),
     # 5e-5 was best in 18 of the 24 rows of Table 2 of Carrino et al. (2022); the warm-up is that of
     # Devlin et al. (2019).
@@ -53,7 +53,8 @@ WIDTHS, LAYERS = ("hidden_size", "dim", "d_model"), ("num_hidden_layers", "n_lay
 def choose_settings(name: str | None) -> Choice:
     """Choose rate, warm-up and window for an encoder, by the catalogue or by its size.
 
-    name (str | None): Folder or hub name; None counts as an encoder of unknown size.
+    name (str | None): Folder or hub name. None counts as an encoder of unknown size, and so does
+        the reference `${paths.encoder}`, which spaCy passes itself outside of training runs.
     """
     folder = Path(name or "")
     entries = load_encoders()

@@ -1,19 +1,21 @@
 """The fine-tuning recipes of `recipes.yml`, and how they change a config."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from thinc.api import Config
 
 from ..errors import BioclinError
 from ..settings import Settings, read_settings, read_yaml
+from .overrides import apply_settings as apply_settings  # its documented place
 
 RECIPES = Path(__file__).with_name("recipes.yml")
-# Section of a fine-tuning strategy in a config; all its settings have defaults.
-STRATEGY = "components.transformer.model.strategy"
+HEAD = "bioclin_ner"
+LISTENER = "spacy-transformers.TransformerListener.v1"
+SCHEDULE = "training.optimizer.learn_rate"
 RATES = ("initial_rate", "rate")  # names of the highest rate in schedules
 
 
@@ -25,6 +27,10 @@ class Recipe(Settings):
     epochs (int): Passes over the training corpus.
     learn_rates (list[float]): The rates that the paper searched, or its one rate.
     settings (dict[str, Any]): Path in the config -> value; a section is replaced as a whole.
+    heads (dict[str, Any]): The same for every `bioclin_ner` of the config, with paths in the
+        component; empty to leave them unchanged.
+    pooling (str | None): Layer that makes the vector of a token from its pieces, for every head
+        and wherever in it the encoder is read.
     """
 
     paper: str
@@ -32,11 +38,21 @@ class Recipe(Settings):
     epochs: int
     learn_rates: list[float]
     settings: dict[str, Any]
+    heads: dict[str, Any] = Field(default_factory=dict)
+    pooling: str | None = None
+
+    @model_validator(mode="after")
+    def _check_rate(self) -> "Recipe":
+        if self.learn_rate not in self.learn_rates:
+            raise ValueError(f"its rate {self.learn_rate} is not one of learn_rates")
+        return self
 
     @property
     def learn_rate(self) -> float:
-        """The middle one of the rates that the paper searched."""
-        return self.learn_rates[len(self.learn_rates) // 2]
+        """The peak of the learning rate that the recipe sets."""
+        schedule = self.settings[SCHEDULE]
+        rate: float = next(schedule[key] for key in RATES if key in schedule)
+        return rate
 
 
 def load_recipes() -> dict[str, Recipe]:
@@ -71,37 +87,37 @@ def get_recipe_text(name: str) -> str:
 
 
 def apply_recipe(config: Config, recipe: Recipe) -> None:
-    """Apply the settings of a recipe to a config, in place.
+    """Apply the settings of a recipe to a config, in place: to the encoder, to training and to
+    every head.
 
     `training.max_steps` becomes 0, so that `bioclin train` counts the updates of the epochs; see
     `training.epochs`.
-    """
-    epochs = {"training.max_epochs": recipe.epochs, "training.max_steps": 0}
-    apply_settings(config, {**recipe.settings, **epochs, "training.eval_frequency": 0})
-    set_learn_rate(config, recipe.learn_rate)
-
-
-def apply_settings(config: Config, settings: Mapping[str, Any]) -> None:
-    """Set values by their path ("training.optimizer.L2"), in place. A section is replaced as a
-    whole.
 
     config (Config): Not interpolated.
-    RAISES (BioclinError): The config has no such section.
+    RAISES (BioclinError): The config has no head, or no place for a setting.
     """
-    for path, value in settings.items():
-        *sections, key = path.split(".")
-        place: Any = config
-        for depth, name in enumerate(sections, start=1):
-            if name not in place and ".".join(sections[:depth]) == STRATEGY:
-                place[name] = {}
-            if not isinstance(place.get(name), dict):
-                where = ".".join(sections[: depth - 1])
-                raise BioclinError(
-                    f"setting {path}: the config has no section [{'.'.join(sections[:depth])}]; "
-                    f"{f'[{where}]' if where else 'it'} has {', '.join(sorted(place))}"
-                )
-            place = place[name]
-        place[key] = value
+    components = config["components"]
+    heads = [name for name, one in components.items() if one.get("factory") == HEAD]
+    if recipe.heads and not heads:
+        found = ", ".join(f"{name} ({one.get('factory')})" for name, one in components.items())
+        raise BioclinError(f"the recipe needs a {HEAD}; [components] has {found}")
+    settings = dict(recipe.settings)
+    for name in heads:
+        settings |= {f"components.{name}.{path}": value for path, value in recipe.heads.items()}
+        if recipe.pooling:
+            for listener in _find_listeners(components[name]):
+                listener["pooling"] = {"@layers": recipe.pooling}
+    settings |= {"training.max_epochs": recipe.epochs, "training.max_steps": 0}
+    apply_settings(config, {**settings, "training.eval_frequency": 0})
+
+
+def _find_listeners(section: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Find where a component reads the encoder, at any depth of its config."""
+    if section.get("@architectures") == LISTENER:
+        yield section
+    for value in section.values():
+        if isinstance(value, dict):
+            yield from _find_listeners(value)
 
 
 def set_learn_rate(config: Config, rate: float) -> None:

@@ -23,6 +23,7 @@ SETTINGS = (
     "training.accumulate_gradient",
     "training.dropout",
     "training.optimizer.learn_rate.initial_rate",
+    "training.optimizer.learn_rate.warmup",
     "training.optimizer.learn_rate.warmup_steps",
     "training.optimizer.L2",
     "training.optimizer.grad_clip",

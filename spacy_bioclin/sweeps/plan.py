@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ..catalog.recipes import STRATEGY
+from ..catalog.overrides import STRATEGY
 from ..errors import BioclinError
 from ..settings import Settings, load_settings
 

@@ -1,7 +1,9 @@
 """Learning-rate schedules."""
 
 from collections.abc import Iterator
+from typing import Literal
 
+from ..catalog.choices import choose_settings
 from ..errors import BioclinError
 
 
@@ -29,27 +31,38 @@ class WarmupLinear(Iterator[float]):
 
 
 def make_warmup_linear(
-    initial_rate: float, warmup: float = 0.0, *, total_steps: int | str, warmup_steps: int = 0
+    initial_rate: float | Literal["auto"],
+    warmup: float | Literal["auto"] = 0.0,
+    *,
+    total_steps: int | str,
+    warmup_steps: int = 0,
+    encoder: str | None = None,
 ) -> Iterator[float]:
     """Make a schedule that rises linearly to a peak and falls linearly to 0 (registered as
     `spacy-bioclin.warmup_linear.v1`).
 
-    It differs from thinc's `warmup_linear.v1` in two ways. The warm-up may be a share of all
-    updates, as in papers, because their number may be unknown until the corpus has been read. And
-    the number of updates may be unknown: then the rate stays at its peak. This is so if
-    `max_steps` is 0, which is spaCy's "no limit", and outside of training runs: spaCy passes the
-    reference `${training.max_steps}` itself in `nlp.create_optimizer()`, `nlp.resume_training()`
-    and `nlp.initialize()`.
+    It differs from thinc's `warmup_linear.v1` in three ways. "auto" takes what suits the encoder,
+    see `choose_settings`. The warm-up may be a share of all updates, as in papers, because their
+    number may be unknown until the corpus has been read. And the number of updates may be unknown:
+    then the rate stays at its peak. This is so if `max_steps` is 0, which is spaCy's "no limit",
+    and outside of training runs: spaCy passes the reference `${training.max_steps}` itself in
+    `nlp.create_optimizer()`, `nlp.resume_training()` and `nlp.initialize()`.
 
-    initial_rate (float): The peak.
-    warmup (float): Share of the updates before the peak, from 0 to less than 1; BERT has 0.1
-        (Devlin et al. 2019).
+    initial_rate (float | str): The peak, or "auto".
+    warmup (float | str): Share of the updates before the peak, from 0 to less than 1, or "auto";
+        BERT has 0.1 (Devlin et al. 2019).
     total_steps (int | str): Number of updates: `${training.max_steps}`.
     warmup_steps (int): Number of updates before the peak, instead of `warmup`.
+    encoder (str | None): Folder or hub name of the encoder, for "auto": `${paths.encoder}`.
     RETURNS (Iterator[float]): A rate for each update; 0 for those beyond the last.
     RAISES (BioclinError): The warm-up is not such a share or number, or both are given.
     """
     total = 0 if isinstance(total_steps, str) else total_steps
+    choice = choose_settings(encoder)
+    if initial_rate == "auto":
+        initial_rate = choice.learn_rate
+    if warmup == "auto":
+        warmup = 0.0 if warmup_steps else choice.warmup
     given = f"spacy-bioclin.warmup_linear.v1: warmup = {warmup}, warmup_steps = {warmup_steps}"
     if not 0 <= warmup < 1:
         raise BioclinError(

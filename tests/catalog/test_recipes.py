@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
@@ -21,6 +22,8 @@ from spacy_bioclin.errors import BioclinError
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "ner.cfg"
+CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("*.cfg"))
+QUICK = "carrino-2022"  # trained on all configs in the default suite; the others if -m slow
 RECIPES = load_recipes()
 TEXTS = [
     ("Paciente con neumonía. Se inicia amoxicilina.", [(13, 21), (33, 44)]),
@@ -42,6 +45,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for text, spans in TEXTS * 10:
         doc: Doc = nlp.make_doc(text)
         doc.set_ents([doc.char_span(*span, label="PROBLEM") for span in spans])
+        doc.spans["phi"] = [doc.char_span(0, 8, label="NAME", alignment_mode="expand")]
         docs.append(doc)
     path = tmp_path_factory.mktemp("corpus") / "notes.spacy"
     DocBin(docs=docs).to_disk(path)
@@ -60,11 +64,62 @@ def deep_encoder(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -
     return folder
 
 
-def train(corpus: Path, encoder: Path, out: Path, name: str, *more: object) -> None:
+def train(
+    corpus: Path, encoder: Path, out: Path, name: str, *more: object, config: Path = CONFIG
+) -> None:
     paths = ("--paths.train", corpus, "--paths.dev", corpus, "--paths.encoder", encoder)
     small = ("--components.transformer.model.window", 64, "--training.logger.progress_bar", "null")
-    stride = ("--components.transformer.model.stride", 64)
-    run("train", CONFIG, "-o", out, "--recipe", name, *paths, *small, *stride, *more)
+    run("train", config, "-o", out, "--recipe", name, *paths, *small, *more)
+
+
+def list_heads(config: Any) -> dict[str, Any]:
+    components = config["components"].items()
+    return {name: one for name, one in components if one.get("factory") == "bioclin_ner"}
+
+
+def list_poolings(section: Any) -> list[str]:
+    """Find how the listeners of a head make vectors of tokens, at any depth."""
+    sections = [value for value in section.values() if isinstance(value, dict)]
+    found = [section["pooling"]["@layers"]] if "pooling" in section else []
+    return found + [pooling for one in sections for pooling in list_poolings(one)]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_every_head_of_every_config_follows_the_recipe(name: str, config: str) -> None:
+    recipe = RECIPES[name]
+    before = load_config(ROOT / "configs" / f"{config}.cfg", interpolate=False)
+    after = before.copy()
+    apply_recipe(after, recipe)
+    heads = list_heads(after)
+    assert len(heads) == (2 if config == "demo" else 1)
+    if not recipe.heads:
+        assert heads == list_heads(before)
+        return
+    for head in heads.values():
+        assert head["scheme"] == "BIO"
+        assert head["model"]["@architectures"] == "spacy-bioclin.LinearTagger.v1"
+        assert head["model"]["learn_rate_scale"] == 1.0
+        assert list_poolings(head["model"]) == [recipe.pooling]
+
+
+@pytest.mark.parametrize("config", [one for one in CONFIGS if one != CONFIG.stem])
+@pytest.mark.parametrize(
+    "name",
+    [QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in RECIPES if one != QUICK)],
+)
+def test_every_recipe_trains_on_every_config(
+    name: str, config: str, corpus: Path, deep_encoder: Path, tmp_path: Path
+) -> None:
+    few = ("--training.max_steps", 2, "--training.eval_frequency", 2)
+    path = ROOT / "configs" / f"{config}.cfg"
+    train(corpus, deep_encoder, tmp_path / "training", name, *few, config=path)
+    nlp = spacy.load(tmp_path / "training" / "model-last")
+    doc = nlp(TEXTS[0][0])
+    assert "phi" in doc.spans or config == "ner-lexical"
+    for head in list_heads(nlp.config):
+        labels = {"NAME"} if list_heads(nlp.config)[head]["spans_key"] else {"PROBLEM"}
+        assert set(nlp.get_pipe(head).labels) == labels  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
@@ -176,7 +231,7 @@ def test_an_unknown_recipe_is_named_and_all_are_listed(
 def test_a_config_that_a_recipe_does_not_fit(tmp_path: Path) -> None:
     config = load_config(CONFIG, interpolate=False)
     del config["components"]["ner"]
-    with pytest.raises(BioclinError, match=r"no section \[components.ner\].*has .*transformer"):
+    with pytest.raises(BioclinError, match=r"needs a bioclin_ner; .*transformer \(transformer\)"):
         apply_recipe(config, find_recipe("carrino-2022"))
     config["training"]["optimizer"]["learn_rate"] = {"@schedules": "cyclic_triangular.v1"}
     with pytest.raises(BioclinError, match="cannot tell which is the rate"):

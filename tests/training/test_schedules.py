@@ -2,6 +2,7 @@
 
 import pickle
 from itertools import islice
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,25 @@ def test_continues_after_pickling() -> None:
 def test_a_warmup_that_is_not_a_share(warmup: float) -> None:
     with pytest.raises(BioclinError, match=rf"warmup = {warmup}, .*want a share"):
         make_warmup_linear(1.0, warmup, total_steps=10)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "rate", "warmup"),
+    [
+        ("bioclin-compact", 5e-4, 0.05),
+        ("PlanTL-GOB-ES/bsc-bio-ehr-es", 3e-5, 0.1),
+        (None, 5e-5, 0.1),
+        ("${paths.encoder}", 5e-5, 0.1),  # what spaCy passes outside of training runs
+    ],
+)
+def test_auto_suits_the_encoder(encoder: str | None, rate: float, warmup: float) -> None:
+    def make(peak: Any, share: Any, **more: Any) -> list[float]:
+        return list(islice(make_warmup_linear(peak, share, total_steps=100, **more), 100))
+
+    assert make("auto", "auto", encoder=encoder) == make(rate, warmup)
+    assert make(1e-3, "auto", encoder=encoder) == make(1e-3, warmup)
+    assert make("auto", 0.5, encoder=encoder) == make(rate, 0.5)
+    assert make(1.0, "auto", warmup_steps=7) == make(1.0, 0.0, warmup_steps=7)
 
 
 @pytest.mark.parametrize(("warmup", "steps"), [(0.1, 3), (0.0, -1)])

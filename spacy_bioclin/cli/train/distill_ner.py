@@ -51,6 +51,7 @@ def main(
 
     from ...files import check_output
     from ...ner.distill.teacher import Teacher, check_student, write_corpus
+    from ...training.auto import settle_settings
     from ...training.loop import LAST, train
     from ..loading import load_pipeline
 
@@ -71,6 +72,7 @@ def main(
     settings["corpora"]["train"]["path"] = str(corpus)
     with show_validation_error(config):
         nlp = init_nlp(settings, use_gpu=gpu_id)
+    typer.echo("\n".join(settle_settings(nlp, {})))
     check_student(nlp, corpus)
     train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
     typer.echo(f"The pipeline is in {output / LAST}")
@@ -82,12 +84,12 @@ def read_settings(config: Path, arguments: list[str]) -> "Config":
     arguments (list[str]): Overrides as on the command line of `spacy train`.
     RAISES (BioclinError): Its training corpus cannot be replaced.
     """
-    from spacy.cli._util import parse_config_overrides, show_validation_error
-    from spacy.util import load_config
+    from spacy.cli._util import show_validation_error
 
-    overrides = parse_config_overrides(arguments)
+    from .overrides import read_config
+
+    settings, _ = read_config(config, arguments)
     with show_validation_error(config):
-        settings = load_config(config, overrides=overrides, interpolate=False)
         reader = settings.interpolate().get("corpora", {}).get("train", {})
     if reader.get("@readers") != READER or "path" not in reader:
         raise BioclinError(f"{config}: [corpora.train] must be a {READER} with a path")

@@ -45,7 +45,7 @@ def write(
     config: Annotated[Path, typer.Argument(help="Config file such as configs/ner.cfg")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Config file to write")],
     learn_rate: Annotated[
-        float | None, typer.Option(help="Peak learning rate; default: the recipe's middle one")
+        float | None, typer.Option(help="Peak learning rate; default: the recipe's")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from ...errors import BioclinError
 
+AUTO = "auto"
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -19,8 +20,12 @@ def main(
         bool, typer.Option("--resume", help="Resume an interrupted run from its last evaluation")
     ] = False,
     recipe: Annotated[
-        str, typer.Option(help="Fine-tuning recipe of a paper; see `bioclin recipes list`")
-    ] = "",
+        str,
+        typer.Option(
+            help="Fine-tuning recipe of a paper, see `bioclin recipes list`; auto for the config's "
+            'settings, where those that are "auto" suit the encoder'
+        ),
+    ] = AUTO,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the pipelines of OUTPUT")
     ] = False,
@@ -29,31 +34,29 @@ def main(
     """Train the pipeline of CONFIG. Override settings as in `spacy train`:
     --paths.train corpus/train.spacy --training.max_steps 2000. They win over the recipe.
     """
-    from spacy.cli._util import parse_config_overrides, show_validation_error
+    from spacy.cli._util import show_validation_error
     from spacy.training.initialize import init_nlp
-    from spacy.util import load_config
-    from thinc.api import Config
 
-    from ...catalog.recipes import apply_recipe, find_recipe
+    from ...catalog.recipes import find_recipe
     from ...files import check_output
     from ...machine import choose_device
+    from ...training.auto import settle_settings
     from ...training.epochs import set_updates
     from ...training.loop import LAST, train
+    from .overrides import read_config
 
     if not config.is_file():
         raise BioclinError(f"{config}: no such file; give a config like configs/ner.cfg")
     if not resume:
         check_output(output / LAST, overwrite=overwrite, marker="config.cfg")
-    chosen = find_recipe(recipe) if recipe else None
+    chosen = None if recipe in ("", AUTO) else find_recipe(recipe)
+    settings, overrides = read_config(config, context.args, chosen)
     choose_device(gpu_id)
-    overrides = parse_config_overrides(context.args)
     with show_validation_error(config):
-        settings = load_config(config, interpolate=False)
-        if chosen:
-            apply_recipe(settings, chosen)
-        text = settings.to_str(interpolate=False)
-        settings = Config().from_str(text, overrides=overrides, interpolate=False)
         nlp = init_nlp(settings, use_gpu=gpu_id)
+    sources = dict.fromkeys(chosen.settings if chosen else (), f"recipe {recipe}")
+    sources |= dict.fromkeys(overrides, "command line")
+    typer.echo("\n".join(settle_settings(nlp, sources)))
     set_updates(nlp)
     train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
     typer.echo(f"The pipeline is in {output / LAST}")
