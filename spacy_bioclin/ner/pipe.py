@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model
 
+from ..errors import BioclinError
 from ..spans import install_extensions, set_spans
 from .inference import Entity
 
@@ -70,7 +71,17 @@ class EntityPipe(TrainablePipe):
         """
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "EntityPipe":
-        """Load what `to_disk` wrote."""
+        """Load what `to_disk` wrote.
+
+        RAISES (BioclinError): A file is missing. With a missing cfg, which spaCy takes for an empty
+            one, the component would find nothing.
+        """
+        for name in ("cfg", "model"):
+            if name not in exclude and not (Path(path) / name).is_file():
+                raise BioclinError(
+                    f"[components.{self.name}] cannot be loaded: {path} has no file {name!r}; the "
+                    "pipeline was not copied completely, or not saved by nlp.to_disk"
+                )
         given = self.cfg[GIVEN]
         super().from_disk(path, exclude=exclude)
         self._keep_given(given)

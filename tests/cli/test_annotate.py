@@ -1,6 +1,7 @@
 """`bioclin annotate`, and the command line of `bioclin package`."""
 
 import json
+import os
 
 import pytest
 import spacy
@@ -10,6 +11,7 @@ from spacy_bioclin.cli import app
 from spacy_bioclin.cli.package.package import read_license
 from spacy_bioclin.cli.run.annotate import find_texts
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.files import lock_output
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
 
@@ -146,3 +148,35 @@ def test_license_of_an_encoder(tmp_path):
     ):
         card.write_text(content)
         assert read_license(tmp_path) == ""
+
+
+def test_what_cannot_be_read_is_an_error_or_counted(pipeline, notes, tmp_path):
+    (notes / "lost.txt").symlink_to(tmp_path / "nowhere")
+    (notes / "wide.txt").write_bytes("neumonia".encode("utf-16-le"))
+    (notes / "linked").symlink_to(tmp_path / "beside")
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "three.txt").write_text(NOTE, "utf-8")
+    os.mkfifo(notes / "pipe.txt")
+    out = tmp_path / "notes.jsonl"
+    done = run("annotate", pipeline, notes, "-o", out)
+    assert done.exit_code == 1 and "lost.txt: is a link" in " ".join(done.stderr.split())
+    done = run("annotate", pipeline, notes, "-o", out, "--skip-bad")
+    assert done.exit_code == 0
+    assert "4 documents written" in done.stderr and "3 of 7 files skipped" in done.stderr
+    assert "NUL characters" in done.stderr
+    ids = [json.loads(line)["id"] for line in out.read_text("utf-8").splitlines()]
+    assert ids == ["empty", "linked/three", "more/two", "one"]
+    done = run("annotate", pipeline, notes / "pipe.txt")
+    assert done.exit_code == 1 and "is a pipe, socket or device" in done.stderr
+
+
+def test_encoding_and_lock(pipeline, tmp_path):
+    note, out = tmp_path / "note.txt", tmp_path / "out.jsonl"
+    note.write_bytes(NOTE.encode("cp1252"))
+    assert run("annotate", pipeline, note, "-o", out, "--encoding", "cp1252").exit_code == 0
+    assert json.loads(out.read_text("utf-8"))["entities"][0]["text"] == "neumonía"
+    before = out.read_bytes()
+    with lock_output(out):
+        done = run("annotate", pipeline, note, "-o", out, "--overwrite", "--encoding", "cp1252")
+    assert done.exit_code == 1 and "another run is writing it" in " ".join(done.stderr.split())
+    assert out.read_bytes() == before

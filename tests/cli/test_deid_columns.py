@@ -12,6 +12,7 @@ from spacy_bioclin.cli import app
 from spacy_bioclin.dates import read_dates
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.surrogates.context import DateShift, SurrogateContext
+from spacy_bioclin.files import lock_output
 from spacy_bioclin.runner.stamps import shift_value
 
 KEY = "0123456789abcdef-test"
@@ -283,3 +284,15 @@ def test_an_unclosed_quote_loses_no_count(tmp_path):
         assert [row["id"] for row in csv.DictReader(file)] == [
             str(i) for i in range(1, 1000) if i != 2
         ]
+
+
+def test_a_second_run_on_one_output_stops(tmp_path):
+    source = write(tmp_path / "in.jsonl", [{"text": "DNI: 12345678Z"}])
+    before = set(tmp_path.iterdir())
+    with lock_output(tmp_path / "out.jsonl"):
+        said = fails(source, "out.jsonl", "--overwrite")
+        assert (
+            said == "bioclin: out.jsonl: another run is writing it; wait until that has ended, "
+            "or give another name"
+        )
+    assert set(tmp_path.iterdir()) == before

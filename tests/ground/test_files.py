@@ -2,12 +2,24 @@
 
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from spacy_bioclin.corpora.files import read_text
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.files import Output, check_output, hash_file, open_atomic, write_atomic
+from spacy_bioclin.files import (
+    Output,
+    check_output,
+    find_files,
+    hash_file,
+    lock_output,
+    open_atomic,
+    open_binary,
+    write_atomic,
+)
 
 
 def mode(path: Path) -> int:
@@ -77,3 +89,63 @@ def test_inputs_and_foreign_files_are_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     check_output(tmp_path / "empty", overwrite=False, marker="meta")
     assert source.read_text() == "note"
+
+
+def test_an_output_that_is_being_written_is_locked(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "out"
+    with Output(path, overwrite=False).open() as file:
+        file.write("first")
+        for make in (
+            lambda: Output(path, overwrite=True).write("second"),
+            lambda: Output(path, overwrite=True, marker="m").open_folder().__enter__(),
+            lambda: lock_output(path).__enter__(),
+        ):
+            with pytest.raises(BioclinError, match="out: another run is writing it"):
+                make()
+    assert path.read_text() == "first" and list(path.parent.iterdir()) == [path]
+    # Checked again with the lock: the other run may have been faster.
+    late = Output(tmp_path / "late", overwrite=False)
+    Output(tmp_path / "late", overwrite=False).write("first")
+    with pytest.raises(BioclinError, match="--overwrite"):
+        late.write("second")
+    assert (tmp_path / "late").read_text() == "first"
+
+
+def test_the_lock_of_a_killed_process_is_open(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from spacy_bioclin.files import lock_output\n"
+        "with lock_output(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
+    )
+    path = tmp_path / "out"
+    assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == -9
+    assert (tmp_path / ".out.lock").exists()
+    Output(path, overwrite=False).write("x")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_are_found_behind_links_or_named(tmp_path: Path) -> None:
+    top, beside = tmp_path / "top", tmp_path / "beside"
+    for folder in (top, beside):
+        folder.mkdir()
+    (top / "b.txt").touch()
+    (beside / "a.txt.gz").touch()
+    (top / "linked").symlink_to(beside)
+    (beside / "circle").symlink_to(top)
+    names = [name for name, _ in find_files([top], [".txt"], compressed=True)]
+    assert names == ["b.txt", "linked/a.txt.gz"]
+    (top / "lost").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(beside / "pipe.txt")
+    with pytest.raises(BioclinError, match="lost: is a link that cannot be followed"):
+        list(find_files([top], [".txt"]))
+    bad: list[BioclinError] = []
+    assert [name for name, _ in find_files([top], [".txt"], on_bad=bad.append)] == ["b.txt"]
+    assert [str(error).split("top/")[1].split(":")[0] for error in bad] == [
+        *("lost", "linked/pipe.txt")
+    ]
+    for name, wanted in (("lost", "link to a file that is not there"), ("linked/pipe.txt", "pipe")):
+        with pytest.raises(BioclinError, match=wanted):
+            list(find_files([top / name], [".txt"]))
+        with pytest.raises(BioclinError, match=wanted), open_binary(top / name):
+            pass
+        with pytest.raises(BioclinError, match=wanted):
+            read_text(top / name)
