@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..deid.labels import label_of
 from ..deid.pipeline import find_deid
 from ..deid.secret import Secret, patient_secret
 from ..deid.surrogates.context import DateShift, SurrogateContext
 from ..deid.surrogates.dates import shift_days
 from ..errors import BioclinError
-from ..text import find_leaks
 from .columns import FILE, KNOWN, Columns, Row, find_field, find_kind, map_fields, walk_fields
 from .leaks import Hidden, find_names
 from .parts import Part, add_counts
@@ -133,8 +133,19 @@ class DeidJob(NamedTuple):
         }
 
     def start(self) -> Callable[[Part], Done]:
-        """Load the pipeline in a process, and return the function that makes a part."""
+        """Load the pipeline in a process, and return the function that makes a part.
+
+        RAISES (BioclinError): Dates are shifted beside the notes, and kept in them.
+        """
         nlp = self.load()
+        policy = find_deid(nlp).policy
+        kept = policy.operator_for(label_of("date", policy.scheme), "date") == "keep"
+        if self.columns.dates and kept:
+            raise BioclinError(
+                "--date-column: the policy keeps the dates of the notes, which would show by how "
+                "many days the column is shifted; let the policy shift or mask dates, or --drop "
+                "the column"
+            )
 
         def make_part(part: Part) -> Done:
             # A library's warning may quote a note.
@@ -294,9 +305,10 @@ class DeidJob(NamedTuple):
         RAISES (LeakError): It names the record by its place, and by its id if that has no PHI.
         """
         found = [] if result is None else result.phi_values
-        hidden = Hidden([*found, *self.find_known(record)], self.lang)
-        if not hidden.values:
+        known = self.find_known(record)
+        if not found and not known:
             return
+        hidden = Hidden([*found, *known], self.lang)
         own = as_text(row.get(FILE if self.files else self.columns.id or "") or "")
         own = "" if hidden.find(own) else own
         name = f"{record.place} ({own})" if own else record.place
@@ -304,7 +316,8 @@ class DeidJob(NamedTuple):
         def leak(kinds: list[str], where: str) -> LeakError:
             return LeakError(f"{name}: PHI of this record ({', '.join(kinds)}) is in {where}", own)
 
-        if result is not None and (kinds := find_leaks(found, result.checked_text)):
+        in_note = Hidden(found, self.lang) if known else hidden
+        if result is not None and (kinds := in_note.find_in_note(result.checked_text)):
             raise leak(kinds, "the safe note: treat it with another operator in the policy")
         if self.out is not None and (kinds := hidden.find(self.out)):
             raise leak(kinds, "the name of OUT: give it another")

@@ -43,6 +43,13 @@ class Hidden:
             if kind == "name" or phi_type_of(kind) in NAMES:
                 self.names.append((kind, find_name_words(value)))
 
+    def find_in_note(self, text: str) -> list[str]:
+        """List the kinds of what a safe note still has, perhaps in another spelling."""
+        kinds = set(find_leaks(self.values, text))
+        kinds.update(self.days[day] for day in find_days(text, self.lang) if day in self.days)
+        kinds.update(self.numbers[n] for n in find_numbers(text) if n in self.numbers)
+        return sorted(kinds)
+
     def find(self, value: Any) -> list[str]:
         """List the kinds of what a value has that was hidden.
 

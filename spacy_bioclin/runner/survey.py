@@ -21,6 +21,7 @@ MAX_CHARS = 500
 FEW = 5  # records with one value, below which it may reveal who somebody is
 DENSE = 0.2  # share of the values
 MIN_WORDS = 8
+DATES = "dates"
 OPTIONS = """\
   --date-column COLUMN      dates: they move as those of the patient's notes do
   --known WHAT=COLUMN       what is known about the patient: found in the note, and not written
@@ -110,6 +111,8 @@ def find_doubts(form: Form, fields: dict[str, Field], lang: str) -> Iterator[tup
     """
     for path, each in fields.items():
         if find_kind(form.columns, path) == "keep" and (about := describe(path, each, lang)):
+            if DATES in about:
+                about[about.index(DATES)] += ", which show how the notes' dates are shifted, if so"
             yield show_paths([path])[0], ", ".join(about)
 
 
@@ -124,7 +127,7 @@ def describe(path: str, seen: Field, lang: str) -> list[str]:
     plain = [value for value in values if not (isinstance(value, int) and len(str(value)) == 10)]
     n_dates = sum(read_day(value, lang) is not None for value in plain)
     if n_dates >= DENSE * len(values):
-        found.append("dates")
+        found.append(DATES)
     else:
         # Beside the column's name, a value is like a labelled line of a note.
         name = path.rpartition(".")[2].replace("_", " ")
@@ -143,7 +146,7 @@ def describe(path: str, seen: Field, lang: str) -> list[str]:
         found.append("free text, in which no PHI is searched for")
     rare = sum(n < FEW for n in seen.counts.values())
     numbers = all(isinstance(value, float | date) for value in values)
-    if rare and not numbers and "dates" not in found:
+    if rare and not numbers and DATES not in found:
         more = "+" if len(seen.counts) >= MAX_DISTINCT else ""
         found.append(
             f"{rare:,}{more} of {len(seen.counts):,}{more} values in fewer than {FEW} records"

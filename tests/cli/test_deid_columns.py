@@ -13,6 +13,7 @@ from spacy_bioclin.dates import read_dates
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.surrogates.context import DateShift, SurrogateContext
 from spacy_bioclin.files import lock_output
+from spacy_bioclin.runner.leaks import Hidden
 from spacy_bioclin.runner.stamps import shift_value
 
 KEY = "0123456789abcdef-test"
@@ -296,3 +297,29 @@ def test_a_second_run_on_one_output_stops(tmp_path):
             "or give another name"
         )
     assert set(tmp_path.iterdir()) == before
+
+
+def test_another_spelling_in_the_note_is_a_leak():
+    hidden = Hidden([("FECHAS", "12/03/2021"), ("TEL", "+34 612 345 678")], "es")
+    assert hidden.find_in_note("visto el 2021-03-12") == ["FECHAS"]
+    assert hidden.find_in_note("llamar al 612.34.56.78") == ["TEL"]
+    assert hidden.find_in_note("visto el 13/03/2021, plaquetas 345.678") == []
+
+
+def test_dates_are_not_kept_on_one_side_and_shifted_on_the_other(tmp_path):
+    source = write(tmp_path / "in.jsonl", [{"day": "2021-03-12", "text": "Visita 12/03/2021"}])
+    (tmp_path / "policy.yml").write_text("operators:\n  FECHAS: keep\n")
+    options = (source, "out.jsonl", "--policy", "policy.yml")
+    assert "the policy keeps the dates of the notes" in fails(*options, "--date-column", "day")
+    assert "--keep day: dates, which show how" in succeeds(*options, "--keep", "day")
+
+
+def test_another_encoding_is_not_resumed(tmp_path):
+    rows = [f"{i},Paciente: Marta Gil" for i in range(150)]
+    rows[120] = "120,x,y"
+    (tmp_path / "in.csv").write_text("\n".join(["id,text", *rows]))
+    options = ("in.csv", "out.csv", "--id-column", "id")
+    assert "line 122: 3 columns" in fails(*options)
+    said = fails(*options, "--resume", "--skip-bad", "--encoding", "cp1252")
+    assert "not what they were: encoding" in said
+    succeeds(*options, "--resume", "--skip-bad")

@@ -131,7 +131,12 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
     found = setup.fingerprints()
     work = Work(
         out,
-        {"input": form.fingerprint(), **found, "columns": job.describe()},
+        {
+            "input": form.fingerprint(),
+            **found,
+            "columns": job.describe(),
+            "encoding": form.encoding,
+        },
         resume=options.resume,
         overwrite=options.overwrite,
     )
