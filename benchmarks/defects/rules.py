@@ -1,5 +1,6 @@
 """PHI that the rules do not find, and surrogates that give it away."""
 
+import json
 import unicodedata
 from collections.abc import Collection
 
@@ -149,3 +150,58 @@ def running_text_is_masked(tree: Tree) -> Seen:
         value for value, text in zip(notes.values(), safe, strict=True) if value in text or not text
     ]
     return Seen(done.code == 0 and not left, left)
+
+
+SURROGATE = """
+import json, sys
+from spacy_bioclin.deid.surrogates.by_label import make_surrogate
+from spacy_bioclin.deid.surrogates.context import SurrogateContext
+from spacy_bioclin.deid.secret import Secret
+from spacy_bioclin.deid.surrogates.name_lists import load_names
+from spacy_bioclin.text import fold_alnum
+known = load_names("es").known
+contexts = [
+    SurrogateContext(Secret(bytes([i] * 16), "1"), "es") for i in range(int(sys.argv[2]))
+]
+made = [make_surrogate(sys.argv[1], "patient_name", context) for context in contexts]
+kinds = [sorted(known.get(fold_alnum(name.split()[0]), ["unknown"])) for name in made]
+print(json.dumps([made, kinds]))
+"""
+
+
+UNACCENTED = {
+    *("Fernandez", "Garcia", "Lopez", "Martinez", "Perez", "Gonzalez", "Gomez", "Sanchez"),
+    *("Rodriguez", "Dominguez", "Benitez", "Menendez", "Alvarez", "Diaz"),
+}
+
+
+@case(14, "The surrogate of an unknown first name is a first name of its gender.")
+def unknown_first_name_gets_a_first_name(tree: Tree) -> Seen:
+    done = tree.python("-c", SURROGATE, "Casilda García Nogales", 8)
+    made, kinds = json.loads(done.out.splitlines()[-1])
+    return Seen(all(kind == ["female"] for kind in kinds), made[:3])
+
+
+@case(14, "Surrogates of surnames are spelt with their accents.")
+def surnames_have_accents(tree: Tree) -> Seen:
+    done = tree.python("-c", SURROGATE, "Ana García Nogales", 250)
+    made, _ = json.loads(done.out.splitlines()[-1])
+    words = {word for name in made for word in name.split()}
+    plain = words & UNACCENTED
+    return Seen(not plain, sorted(plain))
+
+
+STAFF = """
+from spacy_bioclin.deid import make_pipeline
+nlp = make_pipeline("es")
+doc = nlp.make_doc("Revisión con la Dra. Remedios Dueñas.")
+doc.spans["phi"] = [doc.char_span(21, 36, label="NAME")]
+print([span.label for span in nlp(doc)._.deid.spans])
+"""
+
+
+@case(14, "A name that a tagger calls NAME is staff beside a title.")
+def doctor_is_staff(tree: Tree) -> Seen:
+    done = tree.python("-c", STAFF)
+    labels = done.out.strip().splitlines()[-1] if done.out.strip() else done.text[-150:]
+    return Seen(labels == "['NOMBRE_PERSONAL_SANITARIO']", labels)

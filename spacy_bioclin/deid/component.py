@@ -22,9 +22,9 @@ from .calibration import Platt, calibration_group
 from .detect.allow_list import load_allow_list
 from .detect.known_patient import find_known
 from .detect.masks import find_brackets, find_masks
-from .detect.repeats import REPEAT, find_repeats, values_to_hide
-from .labels import find_phi_type, label_of, map_label, phi_type_of
-from .merge import merge_spans, subtract
+from .detect.repeats import NAMES, REPEAT, find_repeats, values_to_hide
+from .labels import find_phi_type, label_of, map_label, phi_type_of, possible_labels
+from .merge import choose_labels, merge_spans, subtract
 from .operators import YEAR, NoteContext, Target, apply_operator
 from .policy import Policy, make_policy
 from .result import DEID_KEY, get_deid
@@ -33,6 +33,7 @@ from .secret import patient_secret, read_key
 from .spans import NEURAL, PhiSpan, get_phi, make_span
 from .surrogates.context import DateShift, SurrogateContext
 from .surrogates.dates import shift_days
+from .surrogates.persons import find_first_names
 
 _WORD = re.compile(r"[^\W_]+")
 LANGS = ("es", "en")
@@ -167,17 +168,20 @@ class Deidentifier(Pipe):
         """
         text, scheme = doc.text, self.policy.scheme
         masks = find_masks(text, scheme, self.key)
-        candidates, n_allowed = [], 0
+        candidates: list[tuple[PhiSpan, frozenset[str]]] = []
+        n_allowed = 0
         for span in get_phi(doc, self.spans_key):
             if self._is_allowed(span, text):
                 n_allowed += 1
                 continue
             label = map_label(span.label, self.calibrated_scheme)
+            meant = possible_labels(span.label, scheme)
             span = span._replace(label=map_label(span.label, scheme))
             confidence = self._calibrate(span.confidence, label, span.detector)
             if confidence >= self.thresholds.get(label, 0.0):
-                candidates += subtract(span._replace(confidence=confidence), masks)
-        return candidates, n_allowed
+                pieces = subtract(span._replace(confidence=confidence), masks)
+                candidates += [(piece, meant) for piece in pieces]
+        return choose_labels(candidates), n_allowed
 
     def _find_known(self, text: str, patient: Mapping[str, Any]) -> list[PhiSpan]:
         """Find the patient's own data, to which no mask, threshold or allow-list applies."""
@@ -250,7 +254,12 @@ class Deidentifier(Pipe):
         dates = DateShift(shift_days(secret, self.policy.keep_weekdays), year)
         words = {word for value in values for word in (*value.split(), *_WORD.findall(value))}
         forbidden = frozenset(map(fold_alnum, words)) - {""}
-        return NoteContext(self.lang, SurrogateContext(secret, self.lang, forbidden, dates), {})
+        scheme = self.policy.scheme
+        is_name = [phi_type_of(span.label, scheme) in NAMES for span in spans]
+        names = [value for value, found in zip(values, is_name, strict=True) if found]
+        first_names = find_first_names([*names, *(patient.get("names") or ())], self.lang)
+        made = SurrogateContext(secret, self.lang, forbidden, dates, first_names)
+        return NoteContext(self.lang, made, {})
 
     def _state(self) -> dict[str, Any]:
         """Collect what is saved with the pipeline; the key never is."""

@@ -66,6 +66,20 @@ def map_label(label: str, scheme: str) -> str:
     return label if phi_type is None else label_of(phi_type, scheme)
 
 
+@cache
+def possible_labels(label: str, scheme: str) -> frozenset[str]:
+    """List the labels of a scheme that a label may mean: "NAME" is a patient's or staff's.
+
+    label (str): Label of any scheme.
+    scheme (str): The target scheme.
+    RETURNS (frozenset[str]): The label itself if the scheme has it; empty if no scheme has it.
+    """
+    if label in scheme_labels(scheme):
+        return frozenset({label})
+    types = load_types().values()
+    return frozenset(labels[scheme] for labels in types if label in labels.values())
+
+
 def phi_type_of(label: str, scheme: str | None = None) -> str | None:
     """Find the PHI type of a label, in its scheme first; a PHI type means itself."""
     return label if label in load_types() else type_of(label, scheme) or type_of(label)

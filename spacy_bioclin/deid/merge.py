@@ -1,8 +1,32 @@
 """Merge the overlapping spans of several detectors."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from .spans import KNOWN_PATIENT, PhiSpan
+
+
+def choose_labels(spans: Sequence[tuple[PhiSpan, frozenset[str]]]) -> list[PhiSpan]:
+    """Give a span whose label may mean several the more specific label of a span that overlaps it.
+
+    spans (Sequence[tuple[PhiSpan, frozenset[str]]]): Spans, and the labels that each may mean.
+    RETURNS (list[PhiSpan]): In the same order. The most confident specific span decides: "Dra.
+        Remedios Dueñas", found as a name and as one of staff, is staff.
+    """
+    specific = sorted(
+        (span for span, meant in spans if len(meant) < 2), key=lambda span: -span.confidence
+    )
+    chosen = []
+    for span, meant in spans:
+        label = span.label
+        if len(meant) > 1:
+            overlapping = (
+                other.label
+                for other in specific
+                if other.label in meant and other.start < span.end and span.start < other.end
+            )
+            label = next(overlapping, label)
+        chosen.append(span._replace(label=label))
+    return chosen
 
 
 def merge_spans(

@@ -309,3 +309,21 @@ def test_the_vault_gives_the_original_back(note: Note) -> None:
 def test_empty_and_blank_notes() -> None:
     for text in ("", " ", "\n\n"):
         assert MASKING(text)._.deid.text == text
+
+
+def test_a_name_beside_a_title_is_staff() -> None:
+    nlp = make_nlp()
+    nlp.add_pipe("bioclin_phi_rules", before="bioclin_deid")
+    doc = nlp.make_doc("Revisión con la Dra. Remedios Dueñas. Acude Casilda Dueñas.")
+    found = [doc.char_span(21, 36, label="NAME"), doc.char_span(44, 58, label="NAME")]
+    doc.spans["phi"] = found
+    labels = [span.label for span in nlp(doc)._.deid.spans]
+    assert labels == ["NOMBRE_PERSONAL_SANITARIO", "NOMBRE_SUJETO_ASISTENCIA"]
+
+
+def test_an_unknown_first_name_has_one_surrogate_in_the_note() -> None:
+    nlp = make_nlp(default="surrogate")
+    doc = nlp.make_doc("Acude Casilda García Nogales. Hoy Casilda refiere tos.")
+    doc.spans["phi"] = [doc.char_span(6, 28, label="NOMBRE_SUJETO_ASISTENCIA")]
+    first, *_ = re.findall(r"Acude (\w+)", safe := nlp(doc)._.deid.text)
+    assert f"Hoy {first} refiere" in safe and first != "Casilda"

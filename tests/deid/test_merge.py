@@ -3,7 +3,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_bioclin.deid.merge import merge_spans
+from spacy_bioclin.deid.labels import possible_labels
+from spacy_bioclin.deid.merge import choose_labels, merge_spans
 from spacy_bioclin.deid.spans import KNOWN_PATIENT, PhiSpan
 
 TEXT = "Dra. Ana Ruiz, 28013 Madrid. " * 4
@@ -70,3 +71,21 @@ def test_no_letter_is_lost_and_none_twice(
         return {i for span in spans for i in range(span.start, span.end) if TEXT[i].isalnum()}
 
     assert letters(merged) == letters(spans)
+
+
+def test_the_more_specific_label_wins() -> None:
+    name = possible_labels("NAME", "meddocan")
+    patient, staff = "NOMBRE_SUJETO_ASISTENCIA", "NOMBRE_PERSONAL_SANITARIO"
+    assert name == {patient, staff} and possible_labels(patient, "meddocan") == {patient}
+    assert possible_labels("PROBLEM", "meddocan") == frozenset()
+    tagger, rule = PhiSpan(5, 13, patient, 0.99, "ner"), PhiSpan(5, 8, staff, 0.9, "es_staff_title")
+    place = PhiSpan(5, 9, "CALLE", 0.95, "es_street")
+    one = frozenset({"one"})
+    assert choose_labels([(tagger, name), (place, one), (rule, one)]) == [
+        tagger._replace(label=staff),
+        place,
+        rule,
+    ]
+    assert choose_labels([(tagger, one), (rule, one)]) == [tagger, rule]
+    elsewhere = rule._replace(start=14, end=20)
+    assert choose_labels([(tagger, name), (elsewhere, one)]) == [tagger, elsewhere]

@@ -2,8 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...dates import LEAP_YEAR
@@ -37,12 +37,15 @@ class SurrogateContext:
     lang (str): Language of the note: "en", or Spanish for all others.
     forbidden (Set[str]): Folded words (text.fold_alnum) that no surrogate may contain.
     dates (DateShift | None): How dates move; None for the patient's offset, weekdays not kept.
+    first_names (Mapping[str, str]): Unknown folded words that are first names in this note, and
+        their gender (see `persons.find_first_names`), so that they are wherever they stand alone.
     """
 
     secret: Secret
     lang: str
     forbidden: Set[str] = frozenset()
     dates: DateShift | None = None
+    first_names: Mapping[str, str] = field(default_factory=dict)
 
     def is_forbidden(self, text: str, value: str) -> bool:
         """Check whether a text is the original value, or contains a forbidden word.

@@ -2,6 +2,7 @@
 
 import importlib
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -29,6 +30,8 @@ ABBREVIATIONS: dict[str, str] = WORDS["abbreviations"]
 GENDERS: dict[str, str] = WORDS["genders"]
 TITLES = word_set(WORDS["titles"])
 FIRST_NAME_TITLES = word_set(WORDS["first_name_titles"])
+FEMALE_TITLES = word_set(WORDS["female_titles"])
+WITHOUT_ACCENT = word_set(WORDS["without_accent"])
 PARTICLES = word_set(WORDS["particles"])
 MOSTLY_SURNAMES = word_set(WORDS["mostly_surnames"])
 
@@ -64,6 +67,16 @@ def _kinds(locale: str) -> dict[str, frozenset[str]]:
         kinds[word].difference_update((MALE, FEMALE))
         kinds[word].add(gender)
     return {word: frozenset(found) for word, found in kinds.items()}
+
+
+def _with_accents(names: Iterable[str]) -> list[str]:
+    """Keep one spelling of each name, the one with accents: "Fernández", not "Fernandez"."""
+    spellings: dict[str, str] = {}
+    for name in sorted(names):  # ASCII before accents
+        folded = fold_alnum(name)
+        if folded not in spellings or folded not in WITHOUT_ACCENT:
+            spellings[folded] = name
+    return sorted(spellings.values())
 
 
 @cache
@@ -103,7 +116,7 @@ def load_names(lang: str) -> NameLists:
     names = chain.from_iterable(
         provider_names(LOCALES[language], attribute) for attribute in ATTRIBUTES.values()
     )
-    for name in sorted(set(names)):
+    for name in _with_accents(set(names)):
         folded = fold_alnum(name)
         if len(folded) < MIN_LETTERS or not name.isalpha() or not "a" <= folded[0] <= "z":
             continue

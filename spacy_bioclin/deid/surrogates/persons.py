@@ -8,16 +8,18 @@ and particles stay.
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ...text import compose, fold_alnum
+from ...text import compose, drop_invisible, fold_alnum
 from ..rewrite import rewrite
 from ..secret import Secret
 from .context import DIGITS, SurrogateContext, keyed_cycle
 from .name_lists import (
     ABBREVIATIONS,
     FEMALE,
+    FEMALE_TITLES,
     FIRST_NAME_TITLES,
     MALE,
     MOSTLY_SURNAMES,
@@ -29,6 +31,8 @@ from .name_lists import (
 from .wording import is_upper, match_case
 
 _TOKEN = re.compile(r"M\.?ª|[^\W\d_]+|\d+", re.IGNORECASE)
+# The gender that the end of an unknown first name shows: "Casilda", "Eutimio".
+_ENDINGS = {"a": FEMALE, "cion": FEMALE, "dad": FEMALE, "o": MALE, "os": MALE, "us": MALE}
 _DEGREE = re.compile(r"\bM\.\s?D\.?\s*$")
 
 
@@ -54,7 +58,8 @@ def make_name(value: str, context: SurrogateContext) -> str | None:
     """
     value = compose(value)
     words = _split(value, context.lang)
-    roles = _roles(value, words, context.lang)
+    unknown = {**_unknown_first_names(value, words, context.lang), **context.first_names}
+    roles = _roles(value, words, context.lang, unknown)
     replacements = []
     for word in words:
         old = value[word.start : word.end]
@@ -138,19 +143,67 @@ def _is_initials(value: str, text: str, lang: str) -> bool:
     return len(text) < 4 and (not others.isupper() or not any(map(str.isalpha, others)))
 
 
-def _roles(value: str, words: list[Word], lang: str) -> dict[Word, str]:
+def find_first_names(values: Iterable[str], lang: str) -> dict[str, str]:
+    """Find first names that the lists do not have, by their place in a full name.
+
+    values (Iterable[str]): Names of persons, as in a note.
+    lang (str): Language of the note.
+    RETURNS (dict[str, str]): Folded first names, and their gender or "".
+    """
+    found: dict[str, str] = {}
+    surnames: set[str] = set()
+    for value in map(drop_invisible, values):
+        words = _split(value, lang)
+        first = _unknown_first_names(value, words, lang)
+        names = [word.folded for word in words if word.kind == "name"]
+        surnames.update(word for word in names if len(names) > 1 and word not in first)
+        found |= first
+    return {word: gender for word, gender in found.items() if word not in surnames}
+
+
+def _unknown_first_names(value: str, words: list[Word], lang: str) -> dict[str, str]:
+    """Find unknown words where a full name has its first name: first, or after the comma."""
+    names = [word for word in words if word.kind == "name"]
+    title = next((word.folded for word in words if word.kind == "title"), "")
+    order = _surnames_end(value, names)
+    first = next((word for word in names if word.start > order), None)
+    known = load_names(lang).known
+    if (
+        first is None
+        or len(names) < 2
+        or first.folded in known
+        or first.folded != fold_alnum(value[first.start : first.end])
+    ):
+        return {}
+    endings = (gender for end, gender in _ENDINGS.items() if first.folded.endswith(end))
+    gender = FEMALE if title in FEMALE_TITLES else next(endings, "")
+    return {first.folded: gender}
+
+
+def _surnames_end(value: str, names: list[Word]) -> int:
+    """Find the comma of "García López, Ana"; -1 if the first name comes first."""
+    comma = value.find(",")
+    has_order = comma >= 0 and any(w.start < comma for w in names) and names[-1].start > comma
+    return comma if has_order else -1
+
+
+def _roles(value: str, words: list[Word], lang: str, unknown: Mapping[str, str]) -> dict[Word, str]:
     """Classify each word of a name: "male", "female" or "surname", or two ("male or surname").
 
-    Of two, the first is the more likely one here.
+    Of two, the first is the more likely one here; "" is a first name of either gender.
+    unknown (Mapping[str, str]): First names that the lists do not have, and their gender.
     """
     names = [word for word in words if word.kind == "name"]
     known = load_names(lang).known
-    comma = value.find(",")
-    has_order = comma >= 0 and any(w.start < comma for w in names) and names[-1].start > comma
+    comma = _surnames_end(value, names)
+    has_order = comma >= 0
     title = next((word for word in words if word.kind == "title"), None)
     roles: dict[Word, str] = {}
     gender: str | None = None
     for i, word in enumerate(names):
+        if word.folded in unknown:
+            roles[word] = gender = unknown[word.folded]
+            continue
         kinds = known.get(word.folded, frozenset({SURNAME}))
         genders = sorted(kinds - {SURNAME})
         if not genders or value[: word.start].endswith(("'", "’")):

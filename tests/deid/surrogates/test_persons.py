@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.surrogates.context import SurrogateContext
 from spacy_bioclin.deid.surrogates.name_lists import FEMALE, MALE, SURNAME, load_names
-from spacy_bioclin.deid.surrogates.persons import letter_cycle, make_name
+from spacy_bioclin.deid.surrogates.persons import find_first_names, letter_cycle, make_name
 from spacy_bioclin.text import fold_alnum
 
 KEY = b"0123456789abcdef"
@@ -182,3 +182,48 @@ def test_patients_and_keys_differ() -> None:
     surrogates = {make("García", Secret(KEY, str(i))) for i in range(50)}
     assert len(surrogates) > 25
     assert make("García", Secret(KEY, "1")) != make("García", Secret(KEY[::-1], "1"))
+
+
+@pytest.mark.parametrize(
+    ("value", "gender"),
+    [
+        ("Casilda García Nogales", FEMALE),
+        ("García Nogales, Casilda", FEMALE),
+        ("Dra. Fuensanta Mazuelas", FEMALE),
+        ("Telesforo Zarzalejo", MALE),
+        ("CASILDA GARCÍA", FEMALE),
+        ("Dña. Arantzazu Etxeberria", FEMALE),
+    ],
+)
+def test_an_unknown_first_name_becomes_a_first_name(value: str, gender: str) -> None:
+    known = load_names("es").known
+    (first,) = find_first_names([value], "es")
+    assert first not in known
+    place = [fold_alnum(word) for word in WORD.findall(value)].index(first)
+    for patient in "abcdefgh":
+        new = WORD.findall(make(value, Secret(KEY, patient)))[place]
+        assert known[fold_alnum(new)] == {gender}
+
+
+def test_an_unknown_first_name_is_the_same_alone() -> None:
+    note = ["Casilda García Nogales", "Casilda", "Dr. Zarzalejo", "Ana Zarzalejo", "Zarzalejo Gil"]
+    first_names = find_first_names(note, "es")
+    assert first_names == {"casilda": FEMALE}  # Zarzalejo is a surname in the note
+    for patient in "abcdefgh":
+        context = SurrogateContext(Secret(KEY, patient), "es", first_names=first_names)
+        full = make_name("Casilda García Nogales", context)
+        assert full is not None and make_name("Casilda", context) == full.split()[0]
+        assert make_name("Nogales", context) == full.split()[2]
+
+
+def test_known_words_are_no_unknown_first_names() -> None:
+    values = ["Ana García", "García López", "Zarzalejo", "Dr. Zarzalejo", "J. Zarzalejo", ""]
+    assert find_first_names(values, "es") == {}
+
+
+def test_surnames_have_their_accents() -> None:
+    pools = load_names("es").pools.values()
+    spelt = {name for pool in pools for name in pool}
+    assert {"Fernández", "García", "López", "Martín"} <= spelt
+    assert not {"Fernandez", "Garcia", "Lopez", "Martin", "Perez", "Gonzalez"} & spelt
+    assert len(set(map(strip_accents, spelt))) == len(spelt)
