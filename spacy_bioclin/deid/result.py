@@ -11,7 +11,9 @@ from .rewrite import Edit, OffsetMap, rewrite
 from .spans import PhiSpan, make_span
 
 # Key in `doc.user_data` of what `doc._.deid` shows: plain lists and dicts that a DocBin can hold.
-DEID_KEY = "bioclin_deid"
+# The form of the key of an extension: spaCy's warnings show the whole value under another key.
+DEID_KEY: Any = ("._.", "bioclin_deid", None, None)
+OLD_DEID_KEY = "bioclin_deid"  # in Docs that 0.2 and before stored
 # A letter that no note has, so that no value is found across it, between blanks, so that the words
 # beside it are whole.
 BLOT = " \ua66e "
@@ -25,7 +27,7 @@ class DeidResult:
 
     def __init__(self, doc: Doc) -> None:
         self._doc = doc
-        self._raw: dict[str, Any] = doc.user_data[DEID_KEY]
+        self._raw: dict[str, Any] = doc.user_data.get(DEID_KEY) or doc.user_data[OLD_DEID_KEY]
 
     @property
     def text(self) -> str:
@@ -112,7 +114,8 @@ class DeidResult:
 
 def get_deid(doc: Doc) -> DeidResult | None:
     """Get `doc._.deid`: None before `bioclin_deid` ran."""
-    return DeidResult(doc) if DEID_KEY in doc.user_data else None
+    has_result = DEID_KEY in doc.user_data or OLD_DEID_KEY in doc.user_data
+    return DeidResult(doc) if has_result else None
 
 
 def _carry_sentences(doc: Doc, safe: Doc, offsets: OffsetMap) -> None:

@@ -5,6 +5,7 @@ other processes keep.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from spacy.tokens import Doc, Span, SpanGroup
 
@@ -16,7 +17,10 @@ from ..tokenization.defined_abbreviations import (
 )
 from .candidates import Candidate
 
-CANDIDATES_KEY, ABBREVIATIONS_KEY = "bioclin_candidates", "bioclin_abbreviations"
+# The form of the key of an extension: spaCy's warnings show the whole value under another key, as
+# 0.2 and before had it.
+CANDIDATES_KEY: Any = ("._.", "bioclin_candidates", None, None)
+ABBREVIATIONS_KEY: Any = ("._.", "bioclin_abbreviations", None, None)
 
 
 def install_extensions() -> None:
@@ -34,7 +38,7 @@ def install_extensions() -> None:
 
 def get_candidates(span: Span) -> list[Candidate]:
     """List what a span may mean, best first; empty if nothing is known."""
-    rows = span.doc.user_data.get(CANDIDATES_KEY, {}).get(_key(span), ())
+    rows = _stored(span.doc, CANDIDATES_KEY, {}).get(_key(span), ())
     return [Candidate(*row) for row in rows]
 
 
@@ -55,16 +59,21 @@ def get_long_form(span: Span) -> Span | None:
 def get_abbreviation_offsets(doc: Doc) -> list[list[int]]:
     """List where abbreviations are defined: start and end of each short form, then of its long
     form, as character offsets."""
-    return [list(row) for row in doc.user_data.get(ABBREVIATIONS_KEY, ())]
+    return [list(row) for row in _stored(doc, ABBREVIATIONS_KEY, ())]
 
 
 def _definitions(doc: Doc) -> dict[str, tuple[int, int]]:
     """Map each short form to the offsets of its long form; the first of several counts."""
     text = doc.text
     definitions: dict[str, tuple[int, int]] = {}
-    for start, end, *long in doc.user_data.get(ABBREVIATIONS_KEY, ()):
+    for start, end, *long in _stored(doc, ABBREVIATIONS_KEY, ()):
         definitions.setdefault(text[start:end], (long[0], long[1]))
     return definitions
+
+
+def _stored(doc: Doc, key: Any, default: Any) -> Any:
+    """Read what is stored under a key, or under its name alone."""
+    return doc.user_data.get(key, doc.user_data.get(key[1], default))
 
 
 def _cover(doc: Doc, start: int, end: int) -> Span:
