@@ -69,14 +69,12 @@ def last_line(done: Done) -> str:
 
 
 def accepts(tree: Tree, *command: str, options: list[str] | None = None) -> Seen:
-    """Run a command on every shipped config and list those that it does not accept."""
+    """Run a command on every shipped config and list those that it refuses."""
     configs = sorted((tree.path / "configs").glob("*.cfg"))
-    refused = {}
-    for config in configs:
-        done = tree.spacy(*command, config, *(options or []))
-        if done.code:
-            refused[config.stem] = last_line(done)
-    return Seen(bool(configs) and not refused, refused or len(configs))
+    refused = [
+        config.stem for config in configs if tree.spacy(*command, config, *(options or [])).code
+    ]
+    return Seen(bool(configs) and not refused, {"refused": refused, "configs": len(configs)})
 
 
 @case(21, "`spacy debug config` accepts every shipped config as it is.")

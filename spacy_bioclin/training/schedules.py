@@ -46,7 +46,8 @@ def make_warmup_linear(
     number may be unknown until the corpus has been read. And the number of updates may be unknown:
     then the rate stays at its peak. This is so if `max_steps` is 0, which is spaCy's "no limit",
     and outside of training runs: spaCy passes the reference `${training.max_steps}` itself in
-    `nlp.create_optimizer()`, `nlp.resume_training()` and `nlp.initialize()`.
+    `nlp.create_optimizer()`, `nlp.resume_training()` and `nlp.initialize()`. There it is at its
+    peak from the first update, because the loops of users seldom call `optimizer.step_schedules()`.
 
     initial_rate (float | str): The peak, or "auto".
     warmup (float | str): Share of the updates before the peak, from 0 to less than 1, or "auto";
@@ -57,7 +58,6 @@ def make_warmup_linear(
     RETURNS (Iterator[float]): A rate for each update; 0 for those beyond the last.
     RAISES (BioclinError): The warm-up is not such a share or number, or both are given.
     """
-    total = 0 if isinstance(total_steps, str) else total_steps
     choice = choose_settings(encoder)
     if initial_rate == "auto":
         initial_rate = choice.learn_rate
@@ -70,4 +70,6 @@ def make_warmup_linear(
         )
     if warmup_steps < 0 or (warmup and warmup_steps):
         raise BioclinError(f"{given}: want one of them, and no negative number")
-    return WarmupLinear(initial_rate, warmup_steps or round(warmup * total), total)
+    if isinstance(total_steps, str):
+        return WarmupLinear(initial_rate, 0, 0)
+    return WarmupLinear(initial_rate, warmup_steps or round(warmup * total_steps), total_steps)
