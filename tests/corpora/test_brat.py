@@ -165,8 +165,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("Uno\ndós\n".encode("latin-1"))
     (tmp_path / "latin.ann").write_text("")
     for name, message in (
-        ("lone.ann", "lone.txt: cannot be read"),
-        ("alone.txt", "alone.ann: cannot be read"),
+        ("lone.ann", "lone.txt: no such file"),
+        ("alone.txt", "alone.ann: no such file"),
         ("codes.tsv", r"codes.tsv: brat files end in"),
         ("latin.txt", r"latin.txt, line 2: not UTF-8 \(byte 5\)"),
     ):
