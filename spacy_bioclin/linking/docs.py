@@ -26,12 +26,13 @@ ABBREVIATIONS_KEY: Any = ("._.", "bioclin_abbreviations", None, None)
 def install_extensions() -> None:
     """Register `span._.candidates`, `doc._.abbreviations`, `span._.long_form` and
     `doc._.abbreviation_offsets`."""
-    for kind, name, getter in (
+    getters: list[tuple[Any, str, Any]] = [
         (Span, "candidates", get_candidates),
         (Doc, "abbreviations", get_abbreviations),
         (Span, "long_form", get_long_form),
         (Doc, "abbreviation_offsets", get_abbreviation_offsets),
-    ):
+    ]
+    for kind, name, getter in getters:
         if not kind.has_extension(name):
             kind.set_extension(name, getter=getter)
 
@@ -78,7 +79,8 @@ def _stored(doc: Doc, key: Any, default: Any) -> Any:
 
 def _cover(doc: Doc, start: int, end: int) -> Span:
     """Make a span of all tokens of which a part is between two offsets."""
-    return doc.char_span(start, end, alignment_mode="expand")
+    span: Any = doc.char_span(start, end, alignment_mode="expand")
+    return span
 
 
 def set_candidates(span: Span, candidates: Iterable[Candidate]) -> None:
