@@ -111,7 +111,11 @@ class RuleSet:
         )
         if folded.places is None:
             return found
-        return [PhiSpan(*folded.place(phi.start, phi.end), *phi[2:]) for phi in found]
+        return [
+            phi._replace(start=start, end=end)
+            for phi in found
+            for start, end in [folded.place(phi.start, phi.end)]
+        ]
 
     def _find_words(self, view: View) -> Iterator[PhiSpan]:
         by_word = self.by_word
