@@ -9,10 +9,16 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.util import make_encoder
 
 ROOT = Path(__file__).parents[1]
+# A slow or busy machine is no reason to fail.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 # Fixtures of one room that tests of commands use too.
 pytest_plugins = [
     "tests.contract.fixtures",

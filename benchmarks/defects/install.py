@@ -1,5 +1,8 @@
 """Installing, the quick start, and the same results on another machine."""
 
+import os
+import re
+
 from benchmarks.defects.case import Seen, Tree, case
 
 VECTORS = """
@@ -73,3 +76,49 @@ def a_missing_encoder_says_where_it_belongs(tree: Tree) -> Seen:
     done = tree.python("-c", code, BIOCLIN_HOME=str(tree.folder / "home"))
     named = str(tree.folder / "home" / "encoders" / "bsc-bio-ehr-es") in done.text
     return Seen(named and "bioclin fetch" in done.text, f"folder named: {named}")
+
+
+DEMO = """
+import spacy
+nlp = spacy.blank("es")
+nlp.add_pipe("entity_ruler").add_patterns([{"label": "PROBLEM", "pattern": "neumonía"}])
+nlp.add_pipe("bioclin_phi_rules")
+nlp.to_disk("demo")
+"""
+
+
+@case(25, "README's snippet after the demo runs in the environment that the reader is in.")
+def snippet_after_the_demo_runs(tree: Tree) -> Seen:
+    page = (tree.path / "README.md").read_text("utf-8")
+    tree.python("-c", DEMO)
+    tree.bioclin("package", "demo", "packages", "--name", "demo", "--version", "0.1.0")
+    for wheel in re.findall(r"^pip install (packages/\S+)", page, re.MULTILINE):
+        pip = ("-m", "pip", "install", "--no-deps", "--no-index", "--target", "site")
+        tree.python(*pip, wheel)
+    snippet = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+    paths = os.pathsep.join((str(tree.path), str(tree.folder / "site")))
+    # A pipeline of rules takes the place of the demo's, and its entities have no probability.
+    extension = "from spacy.tokens import Span; Span.set_extension('probability', default=None)\n"
+    done = tree.python("-c", extension + snippet, PYTHONPATH=paths)
+    return Seen(done.code == 0 and "neumonía" in done.out, done.text[-120:])
+
+
+DRUGS = """
+import spacy
+from spacy.tokens import DocBin
+nlp = spacy.blank("es")
+nlp.add_pipe("entity_ruler").add_patterns([{"label": "DRUG", "pattern": "levodopa"}])
+nlp.to_disk("drugs")
+doc = nlp("Toma levodopa desde el 12/03/2018.")
+doc.user_data["bioclin_gold"] = {"id": "1", "task": "", "layers": {"phi": [[23, 33, "FECHAS", ""]]}}
+DocBin(docs=[doc], store_user_data=True).to_disk("dev.spacy")
+"""
+
+
+@case(25, "`calibrate` does not turn a drug tagger into a de-identifier.")
+def calibrate_refuses_a_drug_tagger(tree: Tree) -> Seen:
+    made = tree.python("-c", DRUGS)
+    done = tree.bioclin("calibrate", "drugs", "dev.spacy", "-o", "out")
+    written = (tree.folder / "out").exists()
+    holds = made.code == 0 and done.code == 1 and not written and "finds PHI" in done.text
+    return Seen(holds, f"exit code {done.code}, pipeline written: {written}")

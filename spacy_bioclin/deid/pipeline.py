@@ -8,7 +8,7 @@ import spacy
 from spacy.language import Language
 
 from ..errors import BioclinError
-from .component import LANGS, Deidentifier
+from .component import DEFAULT_CONFIG, LANGS, Deidentifier
 from .policy import Policy, load_policy, make_policy
 
 
@@ -60,6 +60,17 @@ def add_deid(nlp: Language) -> Deidentifier:
     if "bioclin_deid" not in names:
         nlp.add_pipe("bioclin_deid")
     return find_deid(nlp)
+
+
+def finds_phi(nlp: Language) -> bool:
+    """Check whether a component of a pipeline finds PHI: the rules, or one that writes the spans of
+    `bioclin_deid`."""
+    spans_key = DEFAULT_CONFIG["spans_key"]
+    return any(
+        factory in ("bioclin_phi_rules", "bioclin_deid")
+        or nlp.get_pipe_config(name).get("spans_key") == spans_key
+        for name, factory in nlp.pipe_factories.items()
+    )
 
 
 def find_deid(nlp: Language) -> Deidentifier:

@@ -73,6 +73,26 @@ def test_thresholds_are_chosen_reported_and_saved(tmp_path, corpus, pipeline, ta
         assert all(value not in shown + json.dumps(report) for value in phi), text
 
 
+def test_components_that_are_added_are_named(tmp_path, corpus, pipeline) -> None:
+    assert "Added to the pipeline: bioclin_deid\n" in run(
+        "calibrate", pipeline, corpus, "-o", tmp_path / "out"
+    )
+    assert "Added" not in run(
+        "calibrate", tmp_path / "out", corpus, "-o", tmp_path / "again", "--overwrite"
+    )
+
+
+def test_a_pipeline_that_finds_no_phi_is_refused(tmp_path, corpus) -> None:
+    nlp = spacy.blank("es", config=CONFIG)
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "DRUG", "pattern": "levodopa"}])
+    nlp.add_pipe("span_ruler", config={"spans_key": "drugs"})
+    nlp.to_disk(tmp_path / "drugs")
+    arguments = ["calibrate", tmp_path / "drugs", corpus, "-o", tmp_path / "out"]
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 1 and not (tmp_path / "out").exists()
+    assert "no component finds PHI" in result.output and "entity_ruler" in result.output
+
+
 def test_a_span_below_the_threshold_is_left(tmp_path, corpus, pipeline) -> None:
     run("calibrate", pipeline, corpus, "-o", tmp_path / "out")
     nlp = spacy.load(tmp_path / "out")

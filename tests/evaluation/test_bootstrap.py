@@ -43,9 +43,9 @@ def test_same_seed_same_interval():
 def test_many_documents_take_little_time():
     rng = np.random.default_rng(0)
     docs = [Counts(*map(int, row)) for row in rng.integers(0, 4, size=(20_000, 3))]
-    started = time.perf_counter()
+    started = time.process_time()
     low, high = f1_interval(docs)
-    assert time.perf_counter() - started < 1  # 40 ms alone on the machine
+    assert time.process_time() - started < 1  # 40 ms alone on the machine
     assert 0.49 < low < high < 0.51
 
 

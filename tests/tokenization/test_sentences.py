@@ -167,9 +167,9 @@ LONG_UNITS = ["A:", '."', "? ", " \n", "A" * 99 + "\n", "Ab cd " * 9 + "\n", "Dr
 def test_time_is_linear(unit: str) -> None:
     text = unit * (100_000 // len(unit))
     for end in ("", "\nA", "a"):
-        began = time.perf_counter()
+        began = time.process_time()
         sentence_starts(text + end, RULES["es"])
-        assert time.perf_counter() - began < 1
+        assert time.process_time() - began < 1
 
 
 @pytest.mark.corpora

@@ -157,9 +157,9 @@ def test_two_processes() -> None:
 )
 def test_time_is_linear(lang: str, unit: str) -> None:
     text = unit * (100_000 // len(unit))
-    began = time.perf_counter()
+    began = time.process_time()
     tokens(PIPELINES[lang], text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.corpora

@@ -27,7 +27,7 @@ def main(
 
     from ...corpora.docbin import read_docs
     from ...deid.fit import calibrate
-    from ...deid.pipeline import add_deid
+    from ...deid.pipeline import add_deid, finds_phi
     from ...files import Output
     from ..loading import load_pipeline
 
@@ -36,7 +36,16 @@ def main(
     if target_recall is not None and not 0 < target_recall <= 1:
         raise BioclinError(f"--target-recall {target_recall}: want a number above 0 and up to 1")
     nlp = load_pipeline(pipeline, gpu_id=gpu_id)
+    if not finds_phi(nlp):
+        raise BioclinError(
+            f"{pipeline}: no component finds PHI in doc.spans['phi'] (there are "
+            f"{', '.join(nlp.pipe_names) or 'none'}), so there is nothing to calibrate. Train a "
+            "pipeline with configs/deid.cfg, or use the rules alone with `bioclin deid --lang`"
+        )
+    before = set(nlp.pipe_names)
     add_deid(nlp)
+    if added := [name for name in nlp.pipe_names if name not in before]:
+        typer.echo(f"Added to the pipeline: {', '.join(added)}", err=True)
     docs = list(read_docs(corpus, nlp.vocab))
     chosen = calibrate(nlp, docs, target_recall)
     with out.open_folder() as folder:
