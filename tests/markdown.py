@@ -15,7 +15,7 @@ from spacy_bioclin.cli import app
 
 ROOT = Path(__file__).parents[1]
 # What an example prints when it shows nothing: an empty collection, or a count of 0.
-NOTHING = re.compile(r"(\[\]|\{\}|\(\)|None|0( .*)?)?")
+NOTHING = re.compile(r"(\[\]|\{\}|\(\)|None|0( (?!of \d).*)?)?")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
