@@ -43,6 +43,33 @@ class Encoded(NamedTuple):
     first: np.ndarray
 
 
+def untag_shared_pieces(doc: Doc, tokenizer: Any) -> bool:
+    """Mark tokens without a piece of their own as not annotated, in place.
+
+    RETURNS (bool): Whether none of them is in an entity; otherwise nothing is marked.
+    """
+    first = find_first_pieces(doc, tokenizer)
+    seen: set[int] = {-1}
+    shared = []
+    for token, place in zip(doc, first.tolist(), strict=True):
+        if place in seen:
+            shared.append(token)
+        seen.add(place)
+    if any(token.ent_type for token in shared):
+        return False
+    missing = [doc[token.i : token.i + 1] for token in shared]
+    doc.set_ents(list(doc.ents), missing=missing, default="outside")
+    return True
+
+
+def find_first_pieces(doc: Doc, tokenizer: Any) -> np.ndarray:
+    """Find the index of each token's first piece, -1 if it has none; (n_tokens,)."""
+    [pieces] = split_into_pieces(tokenizer, [doc.text])
+    start = np.array([token.idx for token in doc])
+    alignment = align_tokens(start, start + [len(token) for token in doc], pieces)
+    return np.where(alignment.length > 0, alignment.first, -1)
+
+
 class InOrder(Trainer):
     """Trains on the parts in the order in which they are given, as the other side does."""
 
@@ -91,11 +118,9 @@ class TokenClassifier:
                     first[word] = place
             return Encoded(encoded["input_ids"], first)
         [pieces] = split_into_pieces(self.tokenizer, [doc.text])
-        start = np.array([token.idx for token in doc])
-        alignment = align_tokens(start, start + [len(token) for token in doc], pieces)
-        covered = alignment.length > 0
         special = find_special_pieces(self.tokenizer)
-        first[covered] = alignment.first[covered] + len(special.before)
+        places = find_first_pieces(doc, self.tokenizer)
+        first[places >= 0] = places[places >= 0] + len(special.before)
         return Encoded([*special.before, *pieces.ids.tolist(), *special.after], first)
 
     def train(self, parts: Iterable[Doc], updates: int, settings: dict[str, Any]) -> None:
@@ -121,6 +146,14 @@ class TokenClassifier:
             train_dataset=examples,
             data_collator=DataCollatorForTokenClassification(self.tokenizer),
         ).train()
+
+    def save(self, path: Path) -> None:
+        """Write the weights."""
+        torch.save(self.model.state_dict(), path)
+
+    def load(self, path: Path) -> None:
+        """Read the weights."""
+        self.model.load_state_dict(torch.load(path, weights_only=True))
 
     def _example(self, doc: Doc) -> dict[str, list[int]]:
         encoded = self.encode(doc)

@@ -1,8 +1,9 @@
 """Fine-tuning beside the Trainer of the transformers library: strict F1 with the same encoder,
 parts of notes in the same order, recipe, seeds and number of updates.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.training.trainer_parity --task bc5cdr --seeds 0 1 2
-    OMP_NUM_THREADS=1 python -m benchmarks.training.trainer_parity --task pharmaconer --seeds 0 1 2
+    export OMP_NUM_THREADS=1
+    python -m benchmarks.training.trainer_parity --seeds 0 1 2
+    python -m benchmarks.training.trainer_parity --updates 120 --seeds 0 --same-start
 
 The recipe is "carrino-2022" with the rate and batches below. Nothing is selected: what the last
 update leaves is scored, on character offsets of the whole test split.
@@ -13,31 +14,37 @@ seqeval reads them. "test_same" gives both the same parts and the same decoding,
 training differs. The system "huggingface" cuts the text into pieces, as ours does,
 "huggingface-words" word by word, as run_ner does.
 
-With --same-start both start from our head's weights, without dropout and without clipping, which
-ours does for encoder and head apart: nothing is left to chance, and every difference is one of the
-implementations. The result is then trainer_parity_same_start.json.
+With --same-start nothing is left to chance, and every difference is one of the implementations:
+both start from our head's weights, without dropout and without clipping, which ours does for
+encoder and head apart. Tokens without a piece of their own, such as the comma of the piece "),",
+have no tag for either: Trainer gives a piece one tag, ours gives each token one. The result is then
+trainer_parity_same_start.json.
 
-A finished trial is kept in .work/benchmarks/trainer_parity and not run again; the summary goes to
-benchmarks/results/trainer_parity.json.
+Both sides compute in the same format, which the result names: bf16 where the hardware has it.
+What has been trained stays in .work/benchmarks/trainer_parity, and so does each score; a run goes
+on where the last one stopped. After each trial, benchmarks/results/trainer_parity.json is written
+anew: its trials with the same settings stay, unless this checkout has measured them again.
 """
 
 import json
 import random
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import spacy
 import torch
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from thinc.api import Config
+from transformers import AutoTokenizer
 
-from benchmarks.corpora import LANG, SHIPPED, make_blank, prepare
+from benchmarks.corpora import LANG, SHIPPED, prepare
 from benchmarks.harness import (
+    RESULTS,
     ROOT,
     WORK,
     describe_machine,
@@ -47,18 +54,20 @@ from benchmarks.harness import (
     run_python,
     write_result,
 )
-from benchmarks.training.trainer_huggingface import NO_DROPOUT, TokenClassifier
+from benchmarks.training.trainer_huggingface import NO_DROPOUT, TokenClassifier, untag_shared_pieces
+from benchmarks.training.trainer_scoring import (
+    best_tags,
+    join_parts,
+    legal_tags,
+    score,
+    split_into_sentences,
+)
 from spacy_bioclin.catalog.recipes import apply_recipe, apply_settings, find_recipe, set_learn_rate
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.corpora.readers import cut_doc, make_corpus
 from spacy_bioclin.encoders.precision import has_fast_bf16
-from spacy_bioclin.evaluation.conll import chunks
-from spacy_bioclin.evaluation.spans import reference_spans, score_spans
-from spacy_bioclin.ner.inference import find_entities, make_grammar
-from spacy_bioclin.ner.model import TagScores
 from spacy_bioclin.ner.tags import TagSet, make_tag_sets
 from spacy_bioclin.spans import get_char_spans
-from spacy_bioclin.types import CharSpan
 
 TRIALS = WORK / "trainer_parity"
 TASKS = ("bc5cdr", "pharmaconer")
@@ -67,20 +76,27 @@ RECIPE = "carrino-2022"
 LEARN_RATE = 3e-4  # for a small encoder
 PARTS_PER_UPDATE = 8
 MAX_TOKENS = 96
-UPDATES = 170  # about two minutes of one core
+UPDATES = 900
+SAME_START = "trainer_parity_same_start"
+# Files of a trial, beside result.json.
+TRAINED, WEIGHTS = "trained.json", "weights.pt"
 
 
-def write_parts(task: str, seed: int, updates: int) -> Path:
+def write_parts(task: str, seed: int, updates: int, *, same_start: bool) -> Path:
     """Write the parts of the training notes in the order in which both systems see them: every
     part once, in an order that the seed draws, then again in another one.
 
+    same_start (bool): Take the tag from tokens without a piece of their own.
     RETURNS (Path): Folder with train.spacy, and with dev.spacy, one part that fills the place.
     """
-    folder = TRIALS / "parts" / f"{task}-{seed}-{updates}"
+    folder = TRIALS / "parts" / f"{task}-{seed}-{updates}{'-same-start' * same_start}"
     if not (folder / "dev.spacy").exists():
         folder.mkdir(parents=True, exist_ok=True)
         read = make_corpus(path=prepare(task) / "train.spacy", max_tokens=MAX_TOKENS)
         parts = [eg.reference for eg in read(spacy.blank(LANG[task]))]
+        if same_start:
+            tokenizer = AutoTokenizer.from_pretrained(SHIPPED)
+            parts = [part for part in parts if untag_shared_pieces(part, tokenizer)]
         draw, order = random.Random(seed), []
         while len(order) < updates * PARTS_PER_UPDATE:
             order += draw.sample(parts, len(parts))
@@ -132,20 +148,9 @@ def train_ours(config: Config, trial: Path) -> float:
 
 
 def train_theirs(
-    folder: Path,
-    trial: Path,
-    tag_set: TagSet,
-    system: str,
-    seed: int,
-    updates: int,
-    *,
-    bf16: bool,
-    ours: Config | None,
-) -> tuple[TokenClassifier, float]:
-    """
-    ours (Config | None): Of our side, to start from the same head.
-    RETURNS (tuple): The trained model, and the seconds that it took.
-    """
+    model: TokenClassifier, folder: Path, trial: Path, updates: int, *, clip: float
+) -> float:
+    """Train with Trainer, and keep the weights. RETURNS (float): Seconds."""
     settings = {
         "output_dir": str(trial),
         "per_device_train_batch_size": PARTS_PER_UPDATE,
@@ -157,17 +162,13 @@ def train_theirs(
         "adam_beta1": 0.9,
         "adam_beta2": 0.999,
         "adam_epsilon": 1e-8,
-        "max_grad_norm": 0.0 if ours else 1.0,
+        "max_grad_norm": clip,
     }
-    words = system == "huggingface-words"
     started = time.perf_counter()
-    head = None
-    if ours is not None:
-        head = init_nlp(ours).get_pipe("ner").model.get_ref("head").shims[0].module.output
-    model = TokenClassifier(SHIPPED, tag_set, words=words, bf16=bf16, seed=seed, head=head)
     parts = read_docs(folder / "train.spacy", spacy.blank("es").vocab)
     model.train(parts, updates, settings)
-    return model, time.perf_counter() - started
+    model.save(trial / WEIGHTS)
+    return time.perf_counter() - started
 
 
 def label_sets(folder: Path) -> list[TagSet]:
@@ -177,55 +178,11 @@ def label_sets(folder: Path) -> list[TagSet]:
     return make_tag_sets(labels, scheme="BIO", nested=False)
 
 
-def split_into_sentences(task: str, texts: list[str]) -> list[Doc]:
-    """Make Docs with our tokens and sentences, without annotation."""
-    return list(make_blank(LANG[task], "bioclin_sentences").pipe(texts))
-
-
-def join_parts(
-    docs: list[Doc], parts: list[list[Doc]], found: Iterator[Iterable[CharSpan]]
-) -> list[set[CharSpan]]:
-    """Move the spans found in the parts of each Doc to the Doc's own offsets."""
-    joined = []
-    for doc, of_doc in zip(docs, parts, strict=True):
-        begin, spans = 0, set()
-        for part in of_doc:
-            spans |= {(begin + s, begin + e, label) for s, e, label in next(found)}
-            begin += len(part.text)
-        assert begin == len(doc.text), "parts of a text must be the text together"
-        joined.append(spans)
-    return joined
-
-
-def best_tags(part: Doc, scores: np.ndarray, tag_set: TagSet) -> list[CharSpan]:
-    """Read the best tag of each token as conlleval and seqeval do."""
-    tags = [tag_set.tags[i] for i in scores.argmax(1)]
-    return [(part[s:e].start_char, part[s:e].end_char, label) for s, e, label in chunks(tags)]
-
-
-def legal_tags(part: Doc, scores: np.ndarray, tag_sets: list[TagSet]) -> list[CharSpan]:
-    """Decode the best legal tags as our component does."""
-    emissions = torch.from_numpy(scores)[:, None]
-    n_tags = tag_sets[0].n_tags
-    edges = torch.zeros(1, n_tags)
-    tag_scores = TagScores(emissions, torch.zeros(1, n_tags, n_tags), edges, edges, [len(part)])
-    [entities] = find_entities(tag_scores, tag_sets, make_grammar(tag_sets, torch.device("cpu")))
-    spans = [(part[e.start : e.end], e.label) for e in entities]
-    return [(span.start_char, span.end_char, label) for span, label in spans]
-
-
-def score(found: list[set[CharSpan]], references: list[Doc]) -> dict[str, float]:
-    gold = [reference_spans(doc, None) or set() for doc in references]
-    micro = score_spans(zip(gold, found, strict=True)).micro.prf()
-    return {key: round(value, 4) for key, value in micro.items()}
-
-
 def trial_folder(options: dict[str, Any]) -> Path:
     """Name the folder of a trial by its options; see `run_trial`."""
     name = "{task}-{system}-{seed}-{updates}".format(**options)
     name += "-bf16" if options["bf16"] else ""
     name += "-same-start" if options["same_start"] else ""
-    name += f"-{options['n_docs']}-docs" if options["n_docs"] else ""
     return TRIALS / "trials" / name
 
 
@@ -237,12 +194,12 @@ def run_trial(
     seed: int,
     updates: int,
     bf16: bool,
-    n_docs: int | None,
     same_start: bool,
+    n_docs: int | None,
 ) -> dict[str, Any]:
-    """Train a system and score it on the test split."""
+    """Train a system, unless it was trained before, and score it on the test split."""
     trial.mkdir(parents=True, exist_ok=True)
-    folder = write_parts(task, seed, updates)
+    folder = write_parts(task, seed, updates, same_start=same_start)
     references = list(read_docs(prepare(task) / "test.spacy", spacy.blank(LANG[task]).vocab))
     references = references[:n_docs]
     texts = [doc.text for doc in references]
@@ -251,24 +208,22 @@ def run_trial(
     flat = [part for of_doc in parts for part in of_doc]
     config = make_config(folder, task, seed, updates, bf16=bf16, same_start=same_start)
     if system == "bioclin":
-        seconds = train_ours(config, trial)
-        nlp = spacy.load(trial / "training" / "model-last")
+        trained = keep(trial / TRAINED, lambda: {"seconds": train_ours(config, trial)})
+        nlp = spacy.load(trial / "training" / "model-last", config=windows(config))
         as_used = [get_char_spans(doc, None) for doc in nlp.pipe(texts)]
         same = (get_char_spans(doc, None) for doc in nlp.pipe([part.text for part in flat]))
     else:
         tag_sets = label_sets(folder)
-        model, seconds = train_theirs(
-            folder,
-            trial,
-            tag_sets[0],
-            system,
-            seed,
-            updates,
-            bf16=bf16,
-            ours=config if same_start else None,
-        )
-        scores = list(model.predict(flat))
-        pairs = list(zip(flat, scores, strict=True))
+        head = None
+        if same_start:
+            head = init_nlp(config).get_pipe("ner").model.get_ref("head").shims[0].module.output
+        words = system == "huggingface-words"
+        model = TokenClassifier(SHIPPED, tag_sets[0], words=words, bf16=bf16, seed=seed, head=head)
+        clip = 0.0 if same_start else 1.0
+        train = partial(train_theirs, model, folder, trial, updates, clip=clip)
+        trained = keep(trial / TRAINED, lambda: {"seconds": train()})
+        model.load(trial / WEIGHTS)
+        pairs = list(zip(flat, model.predict(flat), strict=True))
         best = (best_tags(part, of_part, tag_sets[0]) for part, of_part in pairs)
         as_used = join_parts(docs, parts, best)
         same = (set(legal_tags(part, of_part, tag_sets)) for part, of_part in pairs)
@@ -276,18 +231,27 @@ def run_trial(
         **{"task": task, "system": system, "seed": seed, "updates": updates, "bf16": bf16},
         "docs": len(references),
         "same_start": same_start,
+        **(windows(config)["components"]["transformer"]["model"] if system == "bioclin" else {}),
         "threads": torch.get_num_threads(),
-        "train_seconds": round(seconds, 1),
+        "train_seconds": round(trained["seconds"], 1),
         "test": score(as_used, references),
         "test_same": score(join_parts(docs, parts, same), references),
         "machine": describe_machine(),
     }
 
 
-def measure(options: dict[str, Any]) -> dict[str, Any]:
+def windows(config: Config) -> dict[str, Any]:
+    """Select the settings of windows of our config, for a pipeline that was trained before."""
+    model = config["components"]["transformer"]["model"]
+    settings = {key: model[key] for key in ("window", "stride")}
+    return {"components": {"transformer": {"model": settings}}}
+
+
+def measure(options: dict[str, Any], n_docs: int | None) -> dict[str, Any]:
     """Run a trial, or read what it measured before."""
     trial = trial_folder(options)
-    return keep(trial / "result.json", lambda: run_trial(trial, **options))
+    name = f"result-{n_docs}.json" if n_docs else "result.json"
+    return keep(trial / name, lambda: run_trial(trial, **options, n_docs=n_docs))
 
 
 def differences(trials: list[dict[str, Any]], task: str, system: str, kind: str) -> list[float]:
@@ -327,14 +291,25 @@ def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
     return summary
 
 
-def all_trials(
-    updates: int, bf16: bool, n_docs: int | None, same_start: bool
-) -> list[dict[str, Any]]:
-    """Read the finished trials with these settings."""
-    paths = sorted((TRIALS / "trials").glob("*/result.json"))
-    done = [read_json(path) for path in paths if ("-docs" in path.parts[-2]) == bool(n_docs)]
-    wanted = updates, bf16, same_start
-    return [t for t in done if (t["updates"], t["bf16"], t.get("same_start", False)) == wanted]
+def all_trials(name: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Merge the trials of the committed result with those of this checkout, which win.
+
+    name (str): The result.
+    settings (dict[str, Any]): Those of the new result; a trial with others does not belong to it.
+    """
+    committed = RESULTS / f"{name}.json"
+    known = read_json(committed) if committed.exists() else {"trials": []}
+    same = all(known.get(key) == value for key, value in settings.items())
+    found = known["trials"] if same else []
+    found += [read_json(path) for path in sorted((TRIALS / "trials").glob("*/result.json"))]
+    same_start = name == SAME_START
+    trials = {
+        (trial["task"], trial["system"], trial["seed"]): trial
+        for trial in found
+        if (trial["updates"], trial["bf16"]) == (settings["updates"], settings["bf16"])
+        and trial["same_start"] == same_start
+    }
+    return [trials[key] for key in sorted(trials)]
 
 
 def main() -> None:
@@ -349,27 +324,20 @@ def main() -> None:
         "--same-start", action="store_true", help="same head, no dropout or clipping"
     )
     arguments = parser.parse_args()
-    same_start = arguments.same_start
     fast = has_fast_bf16(torch.device("cpu"))
     bf16 = arguments.precision == "bf16" or (arguments.precision == "auto" and fast)
-    for task in arguments.task:
-        for seed in arguments.seeds:
-            for system in arguments.systems:
-                options = {
-                    **{"task": task, "system": system, "seed": seed, "bf16": bf16},
-                    **{"updates": arguments.updates, "n_docs": arguments.docs},
-                    "same_start": same_start,
-                }
-                trial = measure(options)
-                print(json.dumps({k: v for k, v in trial.items() if k != "machine"}), flush=True)
-    trials = all_trials(arguments.updates, bf16, arguments.docs, same_start)
-    result = {"recipe": RECIPE, "learn_rate": LEARN_RATE, "parts_per_update": PARTS_PER_UPDATE}
-    result |= {"max_tokens": MAX_TOKENS, "updates": arguments.updates, "bf16": bf16}
-    result |= {"aim_in_points": 0.3, "summary": summarize(trials), "trials": trials}
-    if arguments.docs:
-        print(json.dumps(result["summary"], indent=2))
-    else:
-        print(write_result(f"trainer_parity{'_same_start' if same_start else ''}", result))
+    name = SAME_START if arguments.same_start else "trainer_parity"
+    settings = {"recipe": RECIPE, "learn_rate": LEARN_RATE, "parts_per_update": PARTS_PER_UPDATE}
+    settings |= {"max_tokens": MAX_TOKENS, "updates": arguments.updates, "bf16": bf16}
+    for seed, task, system in product(arguments.seeds, arguments.task, arguments.systems):
+        options = {"task": task, "system": system, "seed": seed, "bf16": bf16}
+        options |= {"updates": arguments.updates, "same_start": arguments.same_start}
+        trial = measure(options, arguments.docs)
+        print(json.dumps({k: v for k, v in trial.items() if k != "machine"}), flush=True)
+        if not arguments.docs:
+            trials = all_trials(name, settings)
+            summary = {"aim_in_points": 0.3, "summary": summarize(trials)}
+            print(write_result(name, {**settings, **summary, "trials": trials}))
 
 
 if __name__ == "__main__":
