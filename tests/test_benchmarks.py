@@ -31,6 +31,7 @@ PARTS = {
     "benchmarks.speed.systems",
     "benchmarks.speed.training_systems",
     "benchmarks.training.trainer_huggingface",
+    "benchmarks.training.trainer_scoring",
 } | {name for name in MODULES if name.startswith("benchmarks.defects.")} - {
     "benchmarks.defects.compare"
 }

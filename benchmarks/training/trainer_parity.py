@@ -5,8 +5,9 @@ parts of notes in the same order, recipe, seeds and number of updates.
     python -m benchmarks.training.trainer_parity --seeds 0 1 2
     python -m benchmarks.training.trainer_parity --updates 120 --seeds 0 --same-start
 
-The recipe is "carrino-2022" with the rate and batches below. Nothing is selected: what the last
-update leaves is scored, on character offsets of the whole test split.
+The recipe is "carrino-2022" with the rate and batches below; parts are the windows that it sets.
+Nothing is selected: what the last update leaves is scored, on character offsets of the whole test
+split.
 
 "test" is each system as it is used: ours annotates whole notes and decodes tags that make sense,
 the other reads the same kind of parts as in training and takes the best tag of each token, read as
@@ -37,10 +38,10 @@ from typing import Any
 
 import spacy
 import torch
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from thinc.api import Config
-from transformers import AutoTokenizer
 
 from benchmarks.corpora import LANG, SHIPPED, prepare
 from benchmarks.harness import (
@@ -57,6 +58,7 @@ from benchmarks.harness import (
 from benchmarks.training.trainer_huggingface import NO_DROPOUT, TokenClassifier, untag_shared_pieces
 from benchmarks.training.trainer_scoring import (
     best_tags,
+    cut_into_windows,
     join_parts,
     legal_tags,
     score,
@@ -64,7 +66,7 @@ from benchmarks.training.trainer_scoring import (
 )
 from spacy_bioclin.catalog.recipes import apply_recipe, apply_settings, find_recipe, set_learn_rate
 from spacy_bioclin.corpora.docbin import read_docs
-from spacy_bioclin.corpora.readers import cut_doc, make_corpus
+from spacy_bioclin.corpora.readers import make_corpus
 from spacy_bioclin.encoders.precision import has_fast_bf16
 from spacy_bioclin.ner.tags import TagSet, make_tag_sets
 from spacy_bioclin.spans import get_char_spans
@@ -73,18 +75,19 @@ TRIALS = WORK / "trainer_parity"
 TASKS = ("bc5cdr", "pharmaconer")
 SYSTEMS = ("bioclin", "huggingface", "huggingface-words")
 RECIPE = "carrino-2022"
-LEARN_RATE = 3e-4  # for a small encoder
+LEARN_RATE = 3e-4  # of the included encoder, in the catalogue
 PARTS_PER_UPDATE = 8
-MAX_TOKENS = 96
 UPDATES = 900
 SAME_START = "trainer_parity_same_start"
+WINDOW = "components.transformer.model.window"
 # Files of a trial, beside result.json.
 TRAINED, WEIGHTS = "trained.json", "weights.pt"
 
 
 def write_parts(task: str, seed: int, updates: int, *, same_start: bool) -> Path:
     """Write the parts of the training notes in the order in which both systems see them: every
-    part once, in an order that the seed draws, then again in another one.
+    part once, in an order that the seed draws, then again in another one. The parts are the windows
+    of the recipe.
 
     same_start (bool): Take the tag from tokens without a piece of their own.
     RETURNS (Path): Folder with train.spacy, and with dev.spacy, one part that fills the place.
@@ -92,10 +95,11 @@ def write_parts(task: str, seed: int, updates: int, *, same_start: bool) -> Path
     folder = TRIALS / "parts" / f"{task}-{seed}-{updates}{'-same-start' * same_start}"
     if not (folder / "dev.spacy").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        read = make_corpus(path=prepare(task) / "train.spacy", max_tokens=MAX_TOKENS)
-        parts = [eg.reference for eg in read(spacy.blank(LANG[task]))]
+        nlp = load_encoder(task)
+        read = make_corpus(path=prepare(task) / "train.spacy", max_tokens="auto")
+        parts = [eg.reference for eg in read(nlp)]
         if same_start:
-            tokenizer = AutoTokenizer.from_pretrained(SHIPPED)
+            tokenizer = nlp.get_pipe("transformer").model.tokenizer
             parts = [part for part in parts if untag_shared_pieces(part, tokenizer)]
         draw, order = random.Random(seed), []
         while len(order) < updates * PARTS_PER_UPDATE:
@@ -104,6 +108,16 @@ def write_parts(task: str, seed: int, updates: int, *, same_start: bool) -> Path
         DocBin(docs=order, store_user_data=True).to_disk(folder / "train.spacy")
         DocBin(docs=order[:1], store_user_data=True).to_disk(folder / "dev.spacy")
     return folder
+
+
+def load_encoder(task: str) -> Language:
+    """Make a pipeline by the recipe, whose encoder cuts notes into windows."""
+    config = spacy.util.load_config(ROOT / "configs" / "ner.cfg")
+    apply_recipe(config, find_recipe(RECIPE))
+    apply_settings(config, {"paths.encoder": str(SHIPPED), "nlp.lang": LANG[task]})
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    nlp.get_pipe("transformer").model.initialize()
+    return nlp
 
 
 def make_config(
@@ -204,12 +218,13 @@ def run_trial(
     references = references[:n_docs]
     texts = [doc.text for doc in references]
     docs = split_into_sentences(task, texts)
-    parts = [cut_doc(doc, MAX_TOKENS) for doc in docs]
+    encoder = load_encoder(task).get_pipe("transformer").model
+    parts = [cut_into_windows(doc, encoder) for doc in docs]
     flat = [part for of_doc in parts for part in of_doc]
     config = make_config(folder, task, seed, updates, bf16=bf16, same_start=same_start)
     if system == "bioclin":
         trained = keep(trial / TRAINED, lambda: {"seconds": train_ours(config, trial)})
-        nlp = spacy.load(trial / "training" / "model-last", config=windows(config))
+        nlp = spacy.load(trial / "training" / "model-last")
         as_used = [get_char_spans(doc, None) for doc in nlp.pipe(texts)]
         same = (get_char_spans(doc, None) for doc in nlp.pipe([part.text for part in flat]))
     else:
@@ -231,20 +246,12 @@ def run_trial(
         **{"task": task, "system": system, "seed": seed, "updates": updates, "bf16": bf16},
         "docs": len(references),
         "same_start": same_start,
-        **(windows(config)["components"]["transformer"]["model"] if system == "bioclin" else {}),
         "threads": torch.get_num_threads(),
         "train_seconds": round(trained["seconds"], 1),
         "test": score(as_used, references),
         "test_same": score(join_parts(docs, parts, same), references),
         "machine": describe_machine(),
     }
-
-
-def windows(config: Config) -> dict[str, Any]:
-    """Select the settings of windows of our config, for a pipeline that was trained before."""
-    model = config["components"]["transformer"]["model"]
-    settings = {key: model[key] for key in ("window", "stride")}
-    return {"components": {"transformer": {"model": settings}}}
 
 
 def measure(options: dict[str, Any], n_docs: int | None) -> dict[str, Any]:
@@ -328,7 +335,8 @@ def main() -> None:
     bf16 = arguments.precision == "bf16" or (arguments.precision == "auto" and fast)
     name = SAME_START if arguments.same_start else "trainer_parity"
     settings = {"recipe": RECIPE, "learn_rate": LEARN_RATE, "parts_per_update": PARTS_PER_UPDATE}
-    settings |= {"max_tokens": MAX_TOKENS, "updates": arguments.updates, "bf16": bf16}
+    settings |= {"max_tokens": "auto", "window": find_recipe(RECIPE).settings[WINDOW]}
+    settings |= {"updates": arguments.updates, "bf16": bf16}
     for seed, task, system in product(arguments.seeds, arguments.task, arguments.systems):
         options = {"task": task, "system": system, "seed": seed, "bf16": bf16}
         options |= {"updates": arguments.updates, "same_start": arguments.same_start}

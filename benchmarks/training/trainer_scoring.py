@@ -1,12 +1,15 @@
 """From tag scores to spans and F1, for both sides of benchmarks/training/trainer_parity.py."""
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import torch
 from spacy.tokens import Doc
+from thinc.api import Model
 
 from benchmarks.corpora import LANG, make_blank
+from spacy_bioclin.encoders.encoder import find_window_starts
 from spacy_bioclin.evaluation.conll import chunks
 from spacy_bioclin.evaluation.spans import reference_spans, score_spans
 from spacy_bioclin.ner.inference import find_entities, make_grammar
@@ -18,6 +21,13 @@ from spacy_bioclin.types import CharSpan
 def split_into_sentences(task: str, texts: list[str]) -> list[Doc]:
     """Make Docs with our tokens and sentences, without annotation."""
     return list(make_blank(LANG[task], "bioclin_sentences").pipe(texts))
+
+
+def cut_into_windows(doc: Doc, encoder: Model) -> list[Doc]:
+    """Cut a Doc without annotation into the windows of our encoder, each a Doc of its own."""
+    sentences = [token.i for token in doc if token.is_sent_start and token.i]
+    starts = find_window_starts(encoder, doc, list(range(1, len(doc))), sentences)
+    return [doc[i:j].as_doc() for i, j in pairwise([0, *starts, len(doc)])]
 
 
 def join_parts(
