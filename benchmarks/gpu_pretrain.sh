@@ -1,30 +1,40 @@
 #!/usr/bin/env bash
-# Pretraining on one GPU in slices of less than 9 minutes: call it again until it says "million weights".
+# Pretraining on one GPU in slices of less than 10 minutes: call it again, on the same machine, until it
+# says "million weights". Only then there is an encoder.
 #
-#     bash scripts/build_encoder.sh                # before, where the text is: cleaning and vocabulary
-#     bash benchmarks/gpu_pretrain.sh [FOLDER]     # FOLDER: what that made; its `gpu` gets the checkpoints
-#     WHEELS=wheels bash benchmarks/gpu_pretrain.sh    # installs ours and those of gpu-wheels.txt first
+#     bash scripts/build_encoder.sh [FOLDER]               # before, where the text is: cleaning
+#     bash benchmarks/gpu_pretrain.sh --dry-run [FOLDER]   # here: packs libraries and text, prints sizes
+#     bash benchmarks/gpu_pretrain.sh [FOLDER]             # there; FOLDER/gpu gets the checkpoints
 #
-# Fetches nothing. FOLDER travels with clean/, vocabulary/ and minilm/, and comes back with gpu/. 40,000 updates of 32,768 pieces
-# are 1.3 thousand million pieces; an H100 should need about half an hour.
+# It goes on from the included encoder, which travels with the checkout, so that neither vocabulary nor
+# MiniLM has to. The encoder goes to $OUT, if it is set, in fp16 and in files of less than
+# 16 MiB: join them with cat. Checkpoints, three times as large, stay there: STEPS is what one loan of half
+# an hour should allow (24,000 updates of 32,768 pieces).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder="${1:-encoders/rebuild}"
-python="${PYTHON:-python3}"
-
-if [ -n "${WHEELS:-}" ]; then
-    site="$(mktemp -d)"
-    "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-build-isolation \
-        --target "$site" "$WHEELS"/*.whl .
-    export PYTHONPATH="$site"
+dry=""
+if [ "${1:-}" = --dry-run ]; then
+    dry=1
+    shift
 fi
-export HF_HUB_OFFLINE=1
-
+folder="${1:-encoders/rebuild}"
+if [ -n "$dry" ]; then
+    exec "${PYTHON:-python}" -W ignore -m benchmarks.gpu_pack --text "$folder/clean"
+fi
+. benchmarks/gpu_setup.sh
 "$python" -c 'import torch; assert torch.cuda.is_available(); print(torch.cuda.get_device_name())' || {
     echo "gpu_pretrain.sh: no GPU that torch can use" >&2
     exit 1
 }
+start="${START_FROM:-assets/encoders/bioclin-compact}"
 "$python" -W ignore -m spacy_bioclin pretrain "$folder/clean" -o "$folder/gpu" --resume \
-    --start-from "$folder/minilm" --tokenizer "$folder/vocabulary" --layers 4 \
-    --steps "${STEPS:-40000}" --batch-pieces 32768 --learn-rate 1e-3 --mask-rate 0.2 --dropout 0.1 \
+    --start-from "$start" --steps "${STEPS:-24000}" --batch-pieces 32768 --learn-rate 1e-3 --mask-rate 0.2 --dropout 0.1 \
     --share es=0.5 --share en=0.5 --every 1000 --max-seconds "${SECONDS_A_SLICE:-500}"
+if [ -n "${OUT:-}" ] && [ -e "$folder/gpu/encoder" ]; then
+    "$python" -W ignore - "$folder/gpu/encoder" "$folder/gpu/fp16" <<'PYTHON'
+import sys
+from transformers import AutoModelForMaskedLM
+AutoModelForMaskedLM.from_pretrained(sys.argv[1]).half().save_pretrained(sys.argv[2])
+PYTHON
+    bring_back "$folder"/gpu/fp16/{config.json,model.safetensors} "$folder"/gpu/pretraining.json
+fi

@@ -13,8 +13,9 @@ updates.
 Every trial trains on train, with settings chosen on dev, and is scored once on the whole test
 split, on character offsets of the corpus files. The number of threads is OMP_NUM_THREADS: on a
 busy machine two trials of one thread are done sooner than two of two threads, one after the
-other. A finished trial is kept in .work/benchmarks and not run again; the summary goes to
-benchmarks/results/ner_ENCODER.json.
+other. A finished trial is kept in .work/benchmarks and not run again. After each trial,
+benchmarks/results/ner_ENCODER.json is written anew (on a GPU ner_ENCODER_gpu.json): its other
+trials stay.
 """
 
 import json
@@ -127,6 +128,7 @@ def run_trial(encoder: str, task: str, system: str, seed: int, trial: Path) -> d
     }
     usage = run_python(
         *("-m", "spacy", "train", CONFIGS[encoder, system], "-o", trial / "training"),
+        *(("--gpu-id", 0) if torch.cuda.is_available() else ()),
         *to_options(settings),
         log=trial / "training.log",
     )
@@ -150,6 +152,7 @@ def run_trial(encoder: str, task: str, system: str, seed: int, trial: Path) -> d
 
 def score(pipeline: Path, corpora: Path) -> dict[str, Any]:
     """Measure strict scores on all of dev and test, and the speed of annotation of test."""
+    spacy.prefer_gpu()
     nlp = spacy.load(pipeline)
     measured: dict[str, Any] = {}
     for split in ("dev", "test"):
@@ -190,9 +193,14 @@ def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def result_name(encoder: str) -> str:
+    """Name the result; that of a GPU is another one."""
+    return f"ner_{encoder}{'_gpu' if torch.cuda.is_available() else ''}"
+
+
 def all_trials(encoder: str) -> list[dict[str, Any]]:
     """List the trials of the committed result, replaced by those of this checkout."""
-    committed = RESULTS / f"ner_{encoder}.json"
+    committed = RESULTS / f"{result_name(encoder)}.json"
     known = read_json(committed)["trials"] if committed.exists() else []
     done = sorted((WORK / "trials").glob(f"{encoder}-*/result.json"))
     known += [read_json(path) for path in done]
@@ -210,10 +218,10 @@ def main() -> None:
     for seed in arguments.seeds:
         for system in arguments.systems:
             trial = train_and_score(arguments.encoder, arguments.task, system, seed)
-            print(json.dumps({key: trial[key] for key in trial if key != "machine"}))
-    trials = all_trials(arguments.encoder)
-    result = {"summary": summarize(trials), "trials": trials}
-    print(write_result(f"ner_{arguments.encoder}", result))
+            print(json.dumps({key: trial[key] for key in trial if key != "machine"}), flush=True)
+            trials = all_trials(arguments.encoder)
+            result = {"summary": summarize(trials), "trials": trials}
+            print(write_result(result_name(arguments.encoder), result))
 
 
 if __name__ == "__main__":
