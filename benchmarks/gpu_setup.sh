@@ -5,7 +5,7 @@ parts="${PARTS:-.work/gpu}"
 if compgen -G "$parts/part-*/sums" >/dev/null; then
     mkdir -p .work/gpu/site
     while read -r sum name; do
-        [ -e ".work/gpu/$sum" ] && continue
+        [ -e ".work/gpu/$name-$sum" ] && continue
         # The chunks of an archive come with several calls; those of earlier calls stay.
         whole=".work/gpu/$name.joined"
         find "$parts"/part-*/ -name "$name.*" | awk -F. '{print $NF, $0}' | sort -n | cut -d' ' -f2- | xargs -r cat >"$whole"
@@ -17,7 +17,7 @@ if compgen -G "$parts/part-*/sums" >/dev/null; then
             libraries*) "$python" -m tarfile -e "$whole" .work/gpu/site ;;
             *) "$python" -m tarfile -e "$whole" . ;;
         esac
-        rm "$whole" && touch ".work/gpu/$sum"
+        rm "$whole" && touch ".work/gpu/$name-$sum"
     done < <(cat "$parts"/part-*/sums | sort -u)
     # spaCy finds our components by entry points, which stand in the folder of metadata.
     "$python" -c "import setuptools; setuptools.setup()" -q egg_info >/dev/null

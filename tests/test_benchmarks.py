@@ -1,13 +1,18 @@
 """Every benchmark can be imported and shows its help, where what it imports is installed."""
 
+import configparser
 import importlib
+import os
+import random
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import harness
+from benchmarks import gpu_pack, harness
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -96,3 +101,41 @@ def test_turns_and_kept_parts(tmp_path):
     path = tmp_path / "folder" / "part.json"
     assert harness.keep(path, lambda: {"a": 1}) == {"a": 1}
     assert harness.keep(path, lambda: {"a": 2}) == {"a": 1}
+
+
+def test_a_gpu_machine_gets_every_requirement():
+    listed = (ROOT / "benchmarks" / "gpu-wheels.txt").read_text("utf-8")
+    metadata = configparser.ConfigParser()
+    metadata.read(ROOT / "setup.cfg", "utf-8")
+    for line in metadata["options"]["install_requires"].split():
+        name = re.split(r"[<>=;]", line)[0]
+        assert re.search(rf"(^|[ ,]){name}\b", listed, re.MULTILINE), f"{name} is missing"
+
+
+def test_parts_for_a_gpu_machine_are_joined_there(tmp_path, monkeypatch):
+    here, there = tmp_path / "here", tmp_path / "there"
+    monkeypatch.setattr(gpu_pack, "OUT", here)
+    folder = here / "corpora"
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_bytes(random.Random(0).randbytes(3000))
+    gpu_pack.pack(here / "libraries.tar.xz", folder, here)
+    gpu_pack.pack(here / "work.tar.xz", folder, here)
+    parts = gpu_pack.cut_into_parts([here / "libraries.tar.xz", here / "work.tar.xz"], 2000)
+    assert len(parts) == 4 and all(
+        sum((here / f"part-{n}" / name).stat().st_size for name in names) <= 2000
+        for n, names in enumerate(parts, start=1)
+    )
+    there.mkdir()
+
+    def unpack():
+        script = f". {ROOT / 'benchmarks' / 'gpu_setup.sh'}"
+        env = {**os.environ, "PYTHON": sys.executable}
+        return subprocess.run(["bash", "-c", script], cwd=there, env=env, capture_output=True)
+
+    work = there / ".work" / "gpu"
+    for n in range(1, len(parts) + 1):  # one call for each part, as to a machine that stays warm
+        shutil.copytree(here / f"part-{n}", work / f"part-{n}")
+        done = unpack()
+        assert done.returncode == (0 if n == len(parts) else 3), done.stderr
+    for copy in (work / "site" / "corpora", there / "corpora"):
+        assert (copy / "notes.txt").read_bytes() == (folder / "notes.txt").read_bytes()
