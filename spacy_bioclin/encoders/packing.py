@@ -86,7 +86,8 @@ def make_packable(transformer: nn.Module) -> None:
         positions = getattr(module, "position_embedding_type", None)
         known = positions == "absolute" and hasattr(module, "query")
         if known and not isinstance(module, PackedAttention):
-            module.__class__ = _pack_class(type(module))
+            cls: Any = type(module)
+            module.__class__ = _pack_class(cls)
 
 
 def can_pack(transformer: Any) -> bool:
