@@ -38,7 +38,7 @@ LINKING = {
     "ncbi-disease": ("NCBI-disease → MEDIC", "0.924 BioSyn-SapBERT"),
     "bc5cdr-disease": ("BC5CDR diseases → MEDIC + MeSH", "0.935 BioSyn-SapBERT"),
     "bc5cdr-chemical": ("BC5CDR chemicals → MeSH descriptors", "0.966 BioSyn-SapBERT"),
-    "cantemist": ("CANTEMIST → ICD-O-3", "0.602 bi-encoder"),
+    "cantemist": ("CANTEMIST → ICD-O-3", "0.825 end to end (ODESIA leaderboard)"),
 }
 NOTES = {"meddocan": "notes", "triage": "40 words"}
 SYSTEMS = {

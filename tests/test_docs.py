@@ -1,9 +1,9 @@
 """The documentation agrees with the code.
 
 Every code block of docs/*.md runs, in the order of its page, in a temporary folder. ```python
-blocks share one namespace per page. Of ```bash blocks, the `bioclin` commands run in this process;
-those that name $BIOCLIN_DATA run only where the real corpora are. ```console blocks are not run,
-but every command and option that they name must exist. So must every file and Python name.
+blocks share one namespace per page; a ```text block after one is exactly what it prints. Of ```bash
+blocks, the `bioclin` commands run in this process; those that name $BIOCLIN_DATA run only where the
+real corpora are. ```console blocks are not run, but every command and option that they name must exist. So must every file and Python name.
 """
 
 import importlib
@@ -53,9 +53,12 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_code_blocks_run(page: Path, workplace: Path) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     has_data = Path(os.environ["BIOCLIN_DATA"]).is_dir()
+    printed = ""
     for block in code_blocks(page.read_text("utf-8")):
-        if has_data or "$BIOCLIN_DATA" not in block.content:
-            run_block(block, page.name, namespace)
+        if block.language == "text":
+            assert printed == block.content, f"{page.name}, line {block.line}"
+        elif has_data or "$BIOCLIN_DATA" not in block.content:
+            printed = run_block(block, page.name, namespace)
 
 
 def expand_braces(path: str) -> list[str]:
