@@ -3,7 +3,8 @@
 Every code block of docs/*.md runs, in the order of its page, in a temporary folder. ```python
 blocks share one namespace per page; a ```text block after one is exactly what it prints. Of ```bash
 blocks, the `bioclin` commands run in this process; those that name $BIOCLIN_DATA run only where the
-real corpora are. ```console blocks are not run, but every command and option that they name must exist. So must every file and Python name.
+real corpora are. ```console blocks are not run, but every command and option that they name must
+exist. So must every file and Python name.
 """
 
 import importlib
