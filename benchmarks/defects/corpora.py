@@ -115,3 +115,10 @@ def docs_example_finds_spans(tree: Tree) -> Seen:
     setup = "from pathlib import Path\nimport spacy\nnlp = spacy.blank('es')\n"
     done = tree.python("-c", setup + example)
     return Seen("1 spans" in done.out, done.out.strip() or last_words(done))
+
+
+@case(6, "`bioclin fetch` knows published fine-tuned checkpoints.")
+def fetch_knows_checkpoints(tree: Tree) -> Seen:
+    done = tree.bioclin("fetch", "bsc-bio-ehr-es-pharmaconer", HF_HUB_OFFLINE="1")
+    # Offline, an encoder or checkpoint that is known ends with advice on the network.
+    return Seen("not in the catalogue" not in done.text, last_words(done))

@@ -16,6 +16,16 @@ from ..settings import Settings, check_choice, read_settings, read_yaml
 ENCODERS = Path(__file__).with_name("encoders.yml")
 
 
+def check_commit(revision: str | None) -> str | None:
+    """Check that a revision is a whole commit id, for use in a validator.
+
+    RAISES (ValueError): It is not.
+    """
+    if revision is not None and not re.fullmatch("[0-9a-f]{40}", revision):
+        raise ValueError("want 40 hexadecimal digits")
+    return revision
+
+
 class Encoder(Settings):
     """A pretrained encoder. The head of encoders.yml describes each field.
 
@@ -76,9 +86,7 @@ class Encoder(Settings):
     @field_validator("revision")
     @classmethod
     def _check_revision(cls, revision: str | None) -> str | None:
-        if revision is not None and not re.fullmatch("[0-9a-f]{40}", revision):
-            raise ValueError("want 40 hexadecimal digits")
-        return revision
+        return check_commit(revision)
 
     @field_validator("unconfirmed")
     @classmethod

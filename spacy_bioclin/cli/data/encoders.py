@@ -1,4 +1,4 @@
-"""`bioclin encoders`: List known pretrained encoders; check a local copy."""
+"""`bioclin encoders`: List known encoders and fine-tuned checkpoints; check a local copy."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +9,7 @@ import typer
 from ..tables import AS_JSON, print_json, print_table
 
 if TYPE_CHECKING:
+    from ...catalog.checkpoints import Checkpoint
     from ...catalog.encoders import Encoder
     from ...encoders.hub.inspection import Inspection
 
@@ -37,9 +38,31 @@ def list_encoders(
     rows = [_row(name, encoder) for name, encoder in chosen.items()]
     print_table(rows, ("name", "reads", "architecture", "pieces", "window", "licence"))
     typer.echo("*: try this one first; ?: check its licence with `bioclin encoders show NAME`.")
+    typer.echo("Fine-tuned checkpoints: bioclin encoders checkpoints")
 
 
 list_encoders.__name__ = "list"
+
+
+def checkpoints(
+    lang: Annotated[str, typer.Option(help="Show only checkpoints for this language")] = "",
+    as_json: AS_JSON = False,
+) -> None:
+    """List fine-tuned checkpoints that `bioclin fetch` downloads and `bioclin import-hf` reads."""
+    from ...catalog.checkpoints import load_checkpoints
+
+    chosen = {
+        name: one for name, one in load_checkpoints().items() if not lang or lang in one.langs
+    }
+    if as_json:
+        print_json({name: one.model_dump() for name, one in chosen.items()})
+        return
+    rows = [
+        (name, " ".join(one.langs), one.finds, one.licence, " ".join(one.labels) or "see the card")
+        for name, one in chosen.items()
+    ]
+    print_table(rows, ("name", "reads", "finds", "licence", "labels"))
+    typer.echo("Get one: bioclin fetch NAME, then bioclin import-hf checkpoints/NAME -o PIPELINE")
 
 
 def _row(name: str, encoder: "Encoder") -> tuple[str, ...]:
@@ -62,8 +85,12 @@ def show(
     as_json: AS_JSON = False,
 ) -> None:
     """Show everything known about an encoder, and which facts no source confirms."""
+    from ...catalog.checkpoints import load_checkpoints, match_checkpoint
     from ...catalog.encoders import find_encoder
 
+    if key := match_checkpoint(name):
+        _show_checkpoint(key, load_checkpoints()[key], as_json)
+        return
     name, encoder = find_encoder(name)
     if as_json:
         print_json({"name": name, **encoder.model_dump()})
@@ -75,6 +102,26 @@ def show(
         where = encoder.folder or f"encoders/{name}"
         typer.echo(f"Use it: bioclin train … --paths.encoder {where} --recipe {encoder.recipe}")
     warn_of_licence(encoder.licence_warning)
+
+
+def _show_checkpoint(name: str, checkpoint: "Checkpoint", as_json: bool) -> None:
+    values = {"name": name, **checkpoint.model_dump()}
+    if as_json:
+        print_json(values)
+        return
+    del values["unconfirmed"]
+    rows = []
+    for field, value in values.items():
+        shown = ", ".join(value) if isinstance(value, list) else str(value or "")
+        doubt = " (unconfirmed)" if field in checkpoint.unconfirmed else ""
+        if shown or doubt:
+            rows.append((field, f"{shown}{doubt}".strip()))
+    print_table(rows)
+    typer.echo(f"Get it: bioclin fetch {name}")
+    typer.echo(
+        f"Import it: bioclin import-hf checkpoints/{name} -o PIPELINE {checkpoint.import_options}"
+    )
+    warn_of_licence(checkpoint.to_encoder().licence_warning)
 
 
 def _describe(name: str, encoder: "Encoder") -> Iterator[tuple[str, str]]:
@@ -144,4 +191,4 @@ def warn_of_licence(text: str) -> None:
         typer.secho(f"Licence: {text}", fg=typer.colors.YELLOW, err=True)
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (list_encoders, show, check)
+COMMANDS: tuple[Callable[..., None], ...] = (list_encoders, checkpoints, show, check)

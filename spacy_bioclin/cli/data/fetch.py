@@ -1,4 +1,4 @@
-"""`bioclin fetch`: Download a pretrained encoder of the catalogue. Uses the network."""
+"""`bioclin fetch`: Download an encoder or a fine-tuned checkpoint. Uses the network."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -8,9 +8,10 @@ import typer
 
 
 def main(
-    name: Annotated[str, typer.Argument(help="Name of an encoder; see `bioclin encoders list`")],
+    name: Annotated[str, typer.Argument(help="Encoder or checkpoint; see `bioclin encoders list`")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Output folder; default: encoders/NAME")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder; default: encoders/NAME or checkpoints/NAME"),
     ] = None,
     revision: Annotated[
         str | None, typer.Option(help="Commit or branch on the hub; default: the catalogue's")
@@ -19,18 +20,20 @@ def main(
         bool, typer.Option("--accept-license", help="Accept a licence that forbids commercial use")
     ] = False,
 ) -> None:
-    """Download a pretrained encoder at a pinned revision and record the hash of every file. Run
-    again, it compares the files with their hashes."""
+    """Download an encoder, or a fine-tuned checkpoint for `bioclin import-hf`, at a pinned revision
+    and record the hash of every file. Run again, it compares the files with their hashes."""
     from rich.console import Console
 
+    from ...catalog.checkpoints import load_checkpoints, match_checkpoint
     from ...catalog.encoders import find_encoder
     from ...encoders.hub.download import MANIFEST, fetch_encoder
     from ...encoders.hub.inspection import inspect_encoder
     from ...parallel import show_progress
     from .encoders import print_inspection, warn_of_licence
 
-    name, encoder = find_encoder(name)
-    folder = output or Path("encoders") / name
+    checkpoint = load_checkpoints()[key] if (key := match_checkpoint(name)) else None
+    name, encoder = (str(key), checkpoint.to_encoder()) if checkpoint else find_encoder(name)
+    folder = output or Path("checkpoints" if checkpoint else "encoders") / name
     console = Console(stderr=True, highlight=False, markup=False)
     warn_of_licence(encoder.licence_warning)
     # huggingface_hub shows its own progress bars.
@@ -53,4 +56,7 @@ def main(
     )
     for file in manifest["added"]:
         console.print(f"Written because the source lacks it: {folder / file}", soft_wrap=True)
-    print_inspection(inspect_encoder(folder, name))
+    if checkpoint is None:
+        print_inspection(inspect_encoder(folder, name))
+    else:
+        typer.echo(f"Import it: bioclin import-hf {folder} -o PIPELINE {checkpoint.import_options}")

@@ -11,12 +11,14 @@ import huggingface_hub
 import pytest
 from typer.testing import CliRunner
 
+from spacy_bioclin.catalog.checkpoints import load_checkpoints
 from spacy_bioclin.catalog.encoders import load_encoders
 from spacy_bioclin.cli import app
 from spacy_bioclin.cli.package.package import read_license
 from spacy_bioclin.encoders.hub import download
 from spacy_bioclin.encoders.hub.download import MANIFEST, fetch_encoder, find_damaged, needed_files
 from spacy_bioclin.errors import BioclinError
+from tests.ner.hf.test_component import make_checkpoint
 from tests.util import make_encoder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -343,3 +345,24 @@ def test_command(server, on_hub, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert COMMIT in done.stderr.replace("\n", "")
     assert "Encoder.v1 can read it" in done.stdout
+
+
+def test_a_checkpoint_is_fetched_and_imported(server, tmp_path, monkeypatch):
+    source = make_checkpoint(tmp_path / "source", "roberta")
+    server.files = {path.name: path.read_bytes() for path in source.iterdir()}
+    known = load_checkpoints()["bsc-bio-ehr-es-pharmaconer"]
+    there = {"bsc-bio-ehr-es-pharmaconer": known.model_copy(update={"hub": HUB})}
+    monkeypatch.setattr("spacy_bioclin.catalog.checkpoints.load_checkpoints", lambda: there)
+    real = fetch_encoder
+
+    def with_endpoint(*args, **options):
+        return real(*args, **options, endpoint=server.url)
+
+    monkeypatch.setattr(download, "fetch_encoder", with_endpoint)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["fetch", "bsc-bio-ehr-es-pharmaconer"])
+    assert done.exit_code == 0, done.output
+    command = done.stdout.strip().rpartition("bioclin ")[2]
+    imported = CliRunner().invoke(app, command.replace("PIPELINE", "pipeline").split())
+    assert imported.exit_code == 0, imported.output
+    assert (tmp_path / "pipeline" / "config.cfg").is_file()
