@@ -72,7 +72,7 @@ SETTINGS = {
         "training.batcher.size": "1024",
     },
     "compact": {
-        "training.optimizer.learn_rate.initial_rate": "5e-4",
+        "training.optimizer.learn_rate.initial_rate": "3e-4",  # of the catalogue, as "auto" has it
         "training.batcher.size": "1024",
     },
     "random": {
@@ -113,6 +113,10 @@ def run_trial(encoder: str, task: str, system: str, seed: int, trial: Path) -> d
     trial.mkdir(parents=True, exist_ok=True)
     corpora, steps = prepare(task), STEPS[encoder][task]
     tokens = int(SETTINGS[encoder]["training.batcher.size"])
+    # As the config has it, except where the parts of both systems must be the same.
+    max_tokens: int | str = "auto"
+    if encoder not in ("compact", "warm-start"):
+        max_tokens = MAX_TOKENS.get((encoder, LANG[task]), 192)
     joined = "-joined" if system == "spacy" else ""
     settings = {
         "paths.train": corpora / f"train{joined}.spacy",
@@ -123,7 +127,7 @@ def run_trial(encoder: str, task: str, system: str, seed: int, trial: Path) -> d
         "training.max_steps": steps,
         "training.eval_frequency": steps // 2,
         "training.logger.progress_bar": "null",
-        "corpora.train.max_tokens": MAX_TOKENS.get((encoder, LANG[task]), 192),
+        "corpora.train.max_tokens": max_tokens,
         **SETTINGS[encoder],
     }
     usage = run_python(
@@ -140,6 +144,7 @@ def run_trial(encoder: str, task: str, system: str, seed: int, trial: Path) -> d
         "updates": steps,
         "tokens_per_update": tokens,
         "learn_rate": float(SETTINGS[encoder]["training.optimizer.learn_rate.initial_rate"]),
+        "max_tokens": max_tokens,
         "threads": torch.get_num_threads(),
         "train_seconds": round(usage.seconds, 1),
         "train_cpu_seconds": round(usage.cpu_seconds, 1),
@@ -204,6 +209,15 @@ def all_trials(encoder: str) -> list[dict[str, Any]]:
     known = read_json(committed)["trials"] if committed.exists() else []
     done = sorted((WORK / "trials").glob(f"{encoder}-*/result.json"))
     known += [read_json(path) for path in done]
+    if encoder == "compact":  # only those with the settings of today
+        rate = float(SETTINGS[encoder]["training.optimizer.learn_rate.initial_rate"])
+        renewed = {trial["task"] for trial in known if trial.get("max_tokens") == "auto"}
+        known = [
+            trial
+            for trial in known
+            if trial["task"] not in renewed
+            or (trial.get("max_tokens"), trial["learn_rate"]) == ("auto", rate)
+        ]
     trials = {(trial["task"], trial["system"], trial["seed"]): trial for trial in known}
     return [trials[key] for key in sorted(trials)]
 
