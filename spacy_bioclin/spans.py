@@ -1,8 +1,9 @@
 """Read and write a layer of spans: `doc.ents`, or `doc.spans[key]`, with their probabilities.
 
 Everywhere in the package `spans_key` names the layer: a key of `doc.spans`, or None for `doc.ents`.
-The probability of an entity is in `ent._.probability`, those of a span group are in
-`doc.spans[key].attrs["scores"]`, which is where spaCy's own spancat puts them.
+The probability of an entity is stored in `ent._.probability`, those of a span group are in
+`doc.spans[key].attrs["scores"]`, where spaCy's own spancat puts them, and shown by
+`span._.probability`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,9 +15,34 @@ from .types import CharSpan
 
 
 def install_extensions() -> None:
-    """Register `span._.probability`, the posterior probability of an entity, or None."""
+    """Register `span._.probability`, the posterior probability of an entity or span, or None."""
     if not Span.has_extension("probability"):
-        Span.set_extension("probability", default=None)
+        Span.set_extension("probability", getter=_get_probability, setter=_set_probability)
+
+
+def _get_probability(span: Span) -> float | None:
+    """Read what is stored for an entity, or the score of the same span in a group."""
+
+    def is_same(other: Span) -> bool:
+        return (other.start, other.end, other.label) == (span.start, span.end, span.label)
+
+    stored: float | None = span.doc.user_data.get(_key(span))
+    if stored is not None and any(map(is_same, span.doc.ents)):
+        return stored
+    for key, group in span.doc.spans.items():
+        for other, score in zip(group, get_probabilities(span.doc, key), strict=True):
+            if score is not None and is_same(other):
+                return score
+    return stored
+
+
+def _set_probability(span: Span, probability: float | None) -> None:
+    span.doc.user_data[_key(span)] = probability
+
+
+def _key(span: Span) -> tuple[str, str, int, int]:
+    """Name the place where spaCy keeps the value of a span's extension."""
+    return "._.", "probability", span.start_char, span.end_char
 
 
 def get_spans(doc: Doc, spans_key: str | None) -> list[Span]:
@@ -47,7 +73,9 @@ def get_probabilities(doc: Doc, spans_key: str | None) -> list[float | None]:
         return [ent._.probability if known else None for ent in doc.ents]
     group = doc.spans.get(spans_key, ())
     scores = getattr(group, "attrs", {}).get("scores")
-    return [None] * len(group) if scores is None else [float(score) for score in scores]
+    if scores is None or len(scores) != len(group):  # a group that was changed since
+        return [None] * len(group)
+    return [float(score) for score in scores]
 
 
 def get_layers(doc: Doc) -> Iterator[tuple[str | None, list[Span], list[float | None]]]:

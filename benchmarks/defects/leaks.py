@@ -107,3 +107,30 @@ def a_date_in_another_column_is_a_leak(tree: Tree) -> Seen:
     out = tree.folder / "out.jsonl"
     leaked = out.exists() and moved in json.loads(out.read_text("utf-8")).get("note", "")
     return Seen(not leaked, "leaked" if leaked else "refused")
+
+
+@case(14, "Only labels of the policy's scheme are written, whatever the pipeline's labels are.")
+def labels_are_those_of_the_scheme(tree: Tree) -> Seen:
+    code = (
+        "from spacy_bioclin.deid import make_pipeline\n"
+        "nlp = make_pipeline('es')\n"
+        "doc = nlp.make_doc('NHC 77 de Prado')\n"
+        "doc.spans['phi'] = [doc.char_span(4, 6, label='ID'), doc.char_span(10, 15, 'ADDRESS')]\n"
+        "print(nlp(doc)._.deid.text)\n"
+    )
+    done = tree.python("-c", code)
+    held = "[ID_SUJETO_ASISTENCIA]" in done.out and "[CALLE]" in done.out
+    return Seen(held, done.out.strip() or done.err[-200:])
+
+
+@case(22, "The probability of a PHI span is in span._.probability.")
+def phi_spans_have_a_probability(tree: Tree) -> Seen:
+    code = (
+        "from spacy_bioclin.deid import make_pipeline\n"
+        "from spacy_bioclin.spans import install_extensions\n"
+        "install_extensions()\n"
+        "doc = make_pipeline('es')('DNI 12345678Z')\n"
+        "print([span._.probability for span in doc.spans['phi']])\n"
+    )
+    done = tree.python("-c", code)
+    return Seen(done.code == 0 and "None" not in done.out, done.out.strip() or done.err[-200:])

@@ -6,8 +6,11 @@ from pathlib import Path
 import srsly
 
 from ..errors import BioclinError
+from ..text import fold_alnum
 
 LABELS = Path(__file__).with_name("labels.yml")
+ALIASES = Path(__file__).with_name("label_aliases.yml")
+OTHER = "other"
 SCHEMES = ("meddocan", "i2b2", "hipaa")
 
 
@@ -15,6 +18,12 @@ SCHEMES = ("meddocan", "i2b2", "hipaa")
 def load_types() -> dict[str, dict[str, str]]:
     """Load labels.yml: PHI type -> scheme -> label."""
     return srsly.read_yaml(LABELS)
+
+
+@cache
+def load_aliases() -> dict[str, str]:
+    """Load label_aliases.yml: folded label of another scheme -> PHI type."""
+    return {fold_alnum(label): phi_type for label, phi_type in srsly.read_yaml(ALIASES).items()}
 
 
 def check_scheme(scheme: str) -> None:
@@ -45,25 +54,26 @@ def label_of(phi_type: str, scheme: str) -> str:
 def type_of(label: str, scheme: str | None = None) -> str | None:
     """Find the PHI type of a label.
 
-    label (str): Label of any scheme.
-    scheme (str | None): Its scheme; None for any.
+    label (str): Label of any scheme, or an alias (label_aliases.yml).
+    scheme (str | None): Its scheme; None for any, and for aliases.
     RETURNS (str | None): The first PHI type with this label; None if there is none.
     """
     for phi_type, labels in load_types().items():
         if label == labels.get(scheme, "") if scheme else label in labels.values():
             return phi_type
-    return None
+    return None if scheme else load_aliases().get(fold_alnum(label))
 
 
 def map_label(label: str, scheme: str) -> str:
-    """Map a label to another scheme.
+    """Map a label to a scheme.
 
-    label (str): Label of any scheme.
+    label (str): Label of any scheme, alias (label_aliases.yml) or PHI type.
     scheme (str): The target scheme.
-    RETURNS (str): The label there. A label that the scheme has, or that no scheme has, stays.
+    RETURNS (str): The label there. An unknown label becomes that of the type "other".
     """
-    phi_type = None if label in scheme_labels(scheme) else type_of(label)
-    return label if phi_type is None else label_of(phi_type, scheme)
+    if label in scheme_labels(scheme):
+        return label
+    return label_of(phi_type_of(label) or OTHER, scheme)
 
 
 @cache

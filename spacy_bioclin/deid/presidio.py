@@ -29,6 +29,7 @@ ID = "ID"
 _NAMES = srsly.read_yaml(Path(__file__).with_name("presidio.yml"))
 ENTITIES: dict[str, str] = _NAMES["types"]
 ENTITIES_OF_KINDS: dict[str, str] = _NAMES["kinds"]
+_ENTITIES = frozenset([*ENTITIES.values(), *ENTITIES_OF_KINDS.values()])
 
 
 def entity_of(label: str, detector: str = "") -> str:
@@ -36,14 +37,14 @@ def entity_of(label: str, detector: str = "") -> str:
 
     label (str): PHI type, or label of any scheme.
     detector (str): What found it; a rule for one kind of identifier is more specific than a label.
-    RETURNS (str): A label that is in no scheme stays.
+    RETURNS (str): A label that is in no scheme, or is Presidio's own, stays.
     """
     for kind in detector.split("+"):
         for prefix, entity in ENTITIES_OF_KINDS.items():
             if kind == prefix or kind.startswith(f"{prefix}_"):
                 return entity
     phi_type = phi_type_of(label)
-    return label if phi_type is None else ENTITIES.get(phi_type, ID)
+    return label if phi_type is None or label in _ENTITIES else ENTITIES.get(phi_type, ID)
 
 
 class BioclinRecognizer(LocalRecognizer):

@@ -104,11 +104,9 @@ class DeidResult:
         safe.set_ents(apart, default="outside")
         n_lost += len(ents) - len(apart)
         places = [(offsets.to_safe(span.start, span.end), span) for span in self.spans]
-        safe.spans[raw["spans_key"]] = [
-            make_span(safe, span._replace(start=start, end=end))
-            for (start, end), span in places
-            if start < end
-        ]
+        phi = [span._replace(start=at[0], end=at[1]) for at, span in places if at[0] < at[1]]
+        replaced = [make_span(safe, span) for span in phi]
+        set_spans(safe, raw["spans_key"], replaced, [span.confidence for span in phi])
         return safe, n_lost
 
 
@@ -138,8 +136,8 @@ def _move(span: Span, safe: Doc, offsets: OffsetMap) -> Span | None:
     if start == end or moved is None:
         return None
     for name in span._._extensions:
-        default, method, getter, _ = Span.get_extension(name)
-        value = None if method or getter else span._.get(name)
+        default, method, getter, setter = Span.get_extension(name)
+        value = None if method or (getter and not setter) else span._.get(name)
         if value is not None and value is not default:
             moved._.set(name, value)
     return moved

@@ -19,6 +19,7 @@ from spacy_bioclin.deid.policy import make_policy
 from spacy_bioclin.deid.surrogates.dates import parse_date
 from spacy_bioclin.deid.vault import restore, seal_originals
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.spans import install_extensions
 from spacy_bioclin.text import find_leaks
 
 KEY = b"a key for the tests, no more than that"
@@ -224,11 +225,11 @@ def test_operators_by_label() -> None:
         decrypt_text(found[1], KEY[::-1])
 
 
-def test_a_label_of_ones_own_is_encrypted_and_decrypted() -> None:
+def test_a_label_of_no_scheme_is_encrypted_and_decrypted() -> None:
     nlp = make_nlp(default="encrypt")
     note = Note("Acude Ana Ruiz hoy", [(6, 14, "PERSON_X")], [])
     text = annotate(nlp, note)._.deid.text
-    assert "Ruiz" not in text and "[PERSON_X " in text
+    assert "Ruiz" not in text and "[OTROS_SUJETO_ASISTENCIA " in text
     assert decrypt_text(text, KEY) == note.text
     nlp.add_pipe("bioclin_phi_rules", first=True)
     assert nlp(text)._.deid.text == text
@@ -280,6 +281,40 @@ def test_the_audit_holds_no_phi_and_thresholds_are_saved(tmp_path) -> None:
     audit = annotate(loaded, note)._.deid.audit
     assert audit["labels"] == {"NOMBRE_SUJETO_ASISTENCIA": 1}
     assert "Ruiz" not in str(audit)
+
+
+def test_thresholds_keep_the_scheme_in_which_they_were_chosen() -> None:
+    nlp = make_nlp(scheme="i2b2")
+    deid = nlp.get_pipe("bioclin_deid")
+    deid.thresholds = {"CITY": 0.5, "ZIP": 0.1}
+    deid.policy = make_policy({"scheme": "meddocan"}, lang="es", source="test")
+    again = make_nlp(scheme="meddocan")
+    again.get_pipe("bioclin_deid").from_bytes(deid.to_bytes())
+    for pipeline in (nlp, again):
+        doc = pipeline.make_doc("Vive en Lugo o Vigo, CP 27001")
+        doc.spans["phi"] = [doc[2:3], doc[4:5], doc[7:8]]
+        doc.spans["phi"] = [
+            Span(doc, span.start, span.end, label=label)
+            for span, label in zip(doc.spans["phi"], ("CITY", "ADDRESS", "ZIP"), strict=True)
+        ]
+        doc.spans["phi"].attrs["scores"] = [0.4, 0.4, 0.4]
+        text = pipeline(doc)._.deid.text
+        assert text == "Vive en Lugo o [CALLE], CP [TERRITORIO]"
+
+
+def test_probabilities_of_phi_and_entities_are_apart() -> None:
+    install_extensions()
+    doc = MASKING.make_doc("Ana Ruiz niega fiebre")
+    doc.set_ents([Span(doc, 0, 2, label="PERSON")])
+    doc.ents[0]._.probability = 0.25
+    doc.spans["phi"] = [Span(doc, 0, 2, label="PATIENT")]
+    doc.spans["phi"].attrs["scores"] = [0.75]
+    doc = MASKING(doc)
+    assert doc.spans["phi"][0]._.probability == 0.75
+    assert doc.ents[0]._.probability == 0.25
+    safe = doc._.deid.doc
+    assert safe.spans["phi"][0]._.probability == 0.75 and safe.ents[0]._.probability == 0.25
+    assert doc[2:3]._.probability is None
 
 
 def test_a_third_language_is_told() -> None:

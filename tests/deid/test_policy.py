@@ -1,8 +1,10 @@
 from pathlib import Path
 
 import pytest
+import srsly
 
 from spacy_bioclin.deid.labels import (
+    ALIASES,
     SCHEMES,
     label_of,
     load_types,
@@ -34,10 +36,22 @@ def test_mapping_says_the_same() -> None:
     assert map_label("NOMBRE_PERSONAL_SANITARIO", "i2b2") == "DOCTOR"
     assert map_label("DOCTOR", "hipaa") == "NAME"
     assert map_label("FECHAS", "hipaa") == "DATE"
-    assert map_label("DIAGNOSIS", "hipaa") == "DIAGNOSIS"
+    assert map_label("patient_name", "i2b2") == "PATIENT"
     assert type_of("TERRITORIO") == "city"
     with pytest.raises(BioclinError, match="patient_nam"):
         label_of("patient_nam", "i2b2")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_label_of_any_pipeline_becomes_one_of_the_scheme(scheme: str) -> None:
+    labels = scheme_labels(scheme)
+    for label in ("ID", "ADDRESS", "Phone-Number", "DIAGNOSIS", "x", *load_types()):
+        assert map_label(label, scheme) in labels
+    for label, phi_type in srsly.read_yaml(ALIASES).items():
+        assert label_of(phi_type, scheme) in labels
+        if label not in labels:
+            assert map_label(label.lower(), scheme) == label_of(phi_type, scheme), label
+    assert map_label("DIAGNOSIS", scheme) == label_of("other", scheme)
 
 
 def test_a_type_goes_before_a_label_and_any_scheme_counts() -> None:

@@ -98,6 +98,7 @@ def test_every_type_and_label_has_an_entity() -> None:
         assert all(entity_of(label) for label in scheme_labels(scheme))
     assert entity_of("EDAD_SUJETO_ASISTENCIA") == entity_of("AGE") == "AGE"
     assert entity_of("ID_TITULACION_PERSONAL_SANITARIO") == "MEDICAL_LICENSE"
+    assert entity_of("CREDIT_CARD") == "CREDIT_CARD" and entity_of("ADDRESS") == "LOCATION"
     assert entity_of("vehicle") == entity_of("ID_ASEGURAMIENTO") == "ID"
     assert entity_of("MY_OWN") == "MY_OWN"
     assert entity_of("ID_SUJETO_ASISTENCIA", "ner+es_nie") == "ES_NIE"
