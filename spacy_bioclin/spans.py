@@ -7,6 +7,7 @@ The probability of an entity is stored in `ent._.probability`, those of a span g
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -26,8 +27,9 @@ def _get_probability(span: Span) -> float | None:
     def is_same(other: Span) -> bool:
         return (other.start, other.end, other.label) == (span.start, span.end, span.label)
 
-    stored: float | None = span.doc.user_data.get(_key(span))
-    if stored is not None and any(map(is_same, span.doc.ents)):
+    values: dict[Any, float | None] = span.doc.user_data
+    stored = values.get(_key(span))
+    if stored is not None and (not span.doc.spans or any(map(is_same, span.doc.ents))):
         return stored
     for key, group in span.doc.spans.items():
         for other, score in zip(group, get_probabilities(span.doc, key), strict=True):
@@ -37,7 +39,8 @@ def _get_probability(span: Span) -> float | None:
 
 
 def _set_probability(span: Span, probability: float | None) -> None:
-    span.doc.user_data[_key(span)] = probability
+    values: dict[Any, float | None] = span.doc.user_data
+    values[_key(span)] = probability
 
 
 def _key(span: Span) -> tuple[str, str, int, int]:

@@ -2,6 +2,7 @@
 
 import functools
 from pathlib import Path
+from typing import Any
 
 from pydantic import field_validator
 
@@ -62,7 +63,7 @@ class Checkpoint(Settings):
         _, base = find_encoder(self.encoder)
         shared = ("hub", "revision", "langs", "licence", "non_commercial", "gated", "notes")
         unconfirmed = [name for name in self.unconfirmed if name in Encoder.model_fields]
-        source = {"archive": None, "folder": None, "unfit": "", "default_for": []}
+        source: dict[str, Any] = {"archive": None, "folder": None, "unfit": "", "default_for": []}
         fields = {name: getattr(self, name) for name in shared}
         return base.model_copy(update={**source, **fields, "unconfirmed": unconfirmed})
 
