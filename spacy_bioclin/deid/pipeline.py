@@ -26,7 +26,8 @@ def make_pipeline(
         file of them. None keeps the policy of the pipeline; without one, everything is masked.
     key (bytes | None): The secret key; None for that of the environment.
     RETURNS (Language): The pipeline; it is `source` if that is one.
-    RAISES (BioclinError): There is no such language, or a mistake in the policy.
+    RAISES (BioclinError): There is no such language, a mistake in the policy, or a component finds
+        PHI that would not be removed: it is disabled, or runs after `bioclin_deid`.
     """
     if isinstance(source, Language):
         nlp = source
@@ -37,6 +38,7 @@ def make_pipeline(
         raise BioclinError(f"language {source!r}: want one of {', '.join(LANGS)}, or a pipeline")
     nlp.max_length = 2**31  # spaCy's limit is for its parser
     deid = add_deid(nlp)
+    check_detectors(nlp)
     if policy is not None:
         if isinstance(policy, Path):
             policy = load_policy(policy, lang=deid.lang)
@@ -62,15 +64,42 @@ def add_deid(nlp: Language) -> Deidentifier:
     return find_deid(nlp)
 
 
+def check_detectors(nlp: Language) -> None:
+    """Check that what every detector of PHI finds is removed.
+
+    RAISES (BioclinError): A detector or `bioclin_deid` is disabled, or a detector runs after it.
+    """
+    detectors = _find_detectors(nlp)
+    disabled = [name for name in detectors if name in nlp.disabled]
+    if disabled:
+        raise BioclinError(
+            f"{', '.join(disabled)}: a disabled component leaves PHI in the notes. Enable it with "
+            "nlp.enable_pipe, or remove it"
+        )
+    deid = find_deid(nlp).name
+    late = detectors[detectors.index(deid) + 1 :]
+    if late:
+        raise BioclinError(
+            f"{', '.join(late)}: what it finds after {deid} stays in the notes. Add {deid} at the "
+            "end of the pipeline"
+        )
+
+
 def finds_phi(nlp: Language) -> bool:
     """Check whether a component of a pipeline finds PHI: the rules, or one that writes the spans of
     `bioclin_deid`."""
+    return bool(_find_detectors(nlp))
+
+
+def _find_detectors(nlp: Language) -> list[str]:
+    """List the components that find PHI, and `bioclin_deid`, in their order."""
     spans_key = DEFAULT_CONFIG["spans_key"]
-    return any(
-        factory in ("bioclin_phi_rules", "bioclin_deid")
+    return [
+        name
+        for name in nlp.component_names
+        if nlp.get_pipe_meta(name).factory in ("bioclin_phi_rules", "bioclin_deid")
         or nlp.get_pipe_config(name).get("spans_key") == spans_key
-        for name, factory in nlp.pipe_factories.items()
-    )
+    ]
 
 
 def find_deid(nlp: Language) -> Deidentifier:

@@ -237,6 +237,9 @@ def test_a_pipeline_gets_rules_and_deid_unless_it_has_them(tmp_path):
     spacy.blank("en").to_disk(tmp_path / "english")
     said = fails(source, tmp_path / "o.jsonl", "--pipeline", tmp_path / "english")
     assert "--lang es" in said and "is for en" in said
+    spacy.blank("es").to_disk(tmp_path / "empty")
+    said = fails(source, tmp_path / "o.jsonl", "--pipeline", tmp_path / "empty")
+    assert "no component finds PHI" in said and not (tmp_path / "o.jsonl").exists()
 
 
 @pytest.mark.parametrize(

@@ -69,3 +69,17 @@ def test_the_package_imports_nothing_of_spacy_by_itself() -> None:
     code = "import sys, spacy_bioclin.deid; print('spacy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_detectors_whose_phi_would_stay_are_refused() -> None:
+    nlp = make_pipeline(make_tagger())
+    with nlp.select_pipes(disable="span_ruler"), pytest.raises(BioclinError, match="span_ruler: a"):
+        make_pipeline(nlp)
+    nlp.disable_pipe("bioclin_deid")
+    with pytest.raises(BioclinError, match="bioclin_deid: a disabled"):
+        make_pipeline(nlp)
+    nlp = spacy.blank("es", config=TOKENIZER)
+    nlp.add_pipe("bioclin_deid")
+    nlp.add_pipe("span_ruler", config={"spans_key": "phi"})
+    with pytest.raises(BioclinError, match="span_ruler: what it finds after bioclin_deid stays"):
+        make_pipeline(nlp)

@@ -194,6 +194,7 @@ class Setup(NamedTuple):
         RAISES (BioclinError): There is no such pipeline, or it is for another language.
         """
         from ...deid import make_pipeline
+        from ...deid.pipeline import finds_phi
         from ..loading import load_pipeline
 
         source: Language | str = self.lang
@@ -201,6 +202,12 @@ class Setup(NamedTuple):
             source = load_pipeline(self.pipeline, gpu_id=self.gpu_id)
             if source.lang != self.lang:
                 raise BioclinError(f"--lang {self.lang}: {self.pipeline} is for {source.lang}")
+            if not finds_phi(source):
+                raise BioclinError(
+                    f"--pipeline {self.pipeline}: no component finds PHI in doc.spans['phi'], and "
+                    "entities in doc.ents are not removed. Train one with configs/deid.cfg, or "
+                    "leave --pipeline out for the rules alone"
+                )
         return make_pipeline(source, policy=self.policy, key=self.key)
 
     def fingerprints(self) -> dict[str, str]:
