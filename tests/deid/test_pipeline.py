@@ -83,3 +83,12 @@ def test_detectors_whose_phi_would_stay_are_refused() -> None:
     nlp.add_pipe("span_ruler", config={"spans_key": "phi"})
     with pytest.raises(BioclinError, match="span_ruler: what it finds after bioclin_deid stays"):
         make_pipeline(nlp)
+
+
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [("en", "Note [ID 123456]."), ("en", "ID: 123456"), ("es", "Id. paciente: 99887766")],
+)
+def test_numbers_after_id_are_found(lang: str, text: str) -> None:
+    assert not any(char.isdigit() for char in make_pipeline(lang)(text)._.deid.text)
+    assert make_pipeline(lang)("ID 2019")._.deid.text == "ID 2019"
