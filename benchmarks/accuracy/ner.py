@@ -72,7 +72,7 @@ SETTINGS = {
         "training.batcher.size": "1024",
     },
     "compact": {
-        "training.optimizer.learn_rate.initial_rate": "3e-4",  # of the catalogue, as "auto" has it
+        "training.optimizer.learn_rate.initial_rate": "5e-4",  # of the catalogue, as "auto" has it
         "training.batcher.size": "1024",
     },
     "random": {
