@@ -88,7 +88,7 @@ def load_ours(
     nlp = spacy.blank("es", config={"nlp": {"tokenizer": tokenizer}})
     nlp.add_pipe("bioclin_sentences")
     docs = list(nlp.pipe(read_texts(notes, n_docs)))
-    model: Any = build_encoder(encoder, window=window, precision=precision)
+    model: Any = build_encoder(str(encoder), window=window, precision=precision)
     model.initialize()
     n_pieces = sum(len(model.tokenizer.tokenize(doc.text)) for doc in docs)
     parts = [docs[i : i + 128] for i in range(0, len(docs), 128)]
