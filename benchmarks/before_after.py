@@ -1,6 +1,6 @@
 """Scores and speeds of two source trees: what a refactoring must not change.
 
-    python -m benchmarks.before_after BEFORE [AFTER] [--rounds 3]
+    python -m benchmarks.before_after BEFORE [AFTER] [--rounds 3] [--rates rules_words deid_words]
 
 A tree is a checkout with an environment in .venv. Each trains, evaluates and annotates in processes
 of its own Python, on one thread of the CPU; this script imports neither. It knows the trees by what
@@ -10,10 +10,13 @@ is registered and promised: commands, factories, `doc.ents`, `doc.spans`, `span.
   `spacy train`) from assets/encoders/bioclin-compact, evaluated on 60 notes: all digits of F1, and
   SHA-256 of the predicted spans with their probabilities. `repeat` says that BC5CDR trained a
   second time gives the same.
-- Speeds: words/s of the trained pipeline and of `bioclin_phi_rules`, names/s of `bioclin kb build`
-  and mentions/s of `bioclin_linker` over 100,000 names of MeSH, in processor time. The trees take
+- Speeds: words/s of the trained pipeline, of `bioclin_phi_rules` and of `bioclin_deid`, names/s of
+  `bioclin kb build` and mentions/s of `bioclin_linker` over 100,000 names of MeSH, in processor
+  time. The trees take
   turns, second by second, in fresh processes each round. What is annotated is hashed here too.
   Other work on the machine costs a few per cent of either tree: repeat what is near a limit.
+
+With --rates, only these rates of de-identification are measured, in a file of their own.
 
 Scores are kept below .work/before_after by commit, and measured again on another processor or with
 other libraries only; those of a tree with changes that are not committed are never kept. Corpora:
@@ -27,7 +30,7 @@ import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -49,7 +52,8 @@ WORKER = Path(__file__).with_name("before_after_worker.py").resolve()
 WORK = ROOT / ".work" / "before_after"
 UPDATES, BATCH_WORDS, N_DOCS, N_NAMES, N_MENTIONS = 200, 512, 60, 100_000, 3_000
 MODEL = Path("training") / "model-last"
-RATES = ("annotate_words", "rules_words", "kb_names", "links_mentions")
+RATES = ("annotate_words", "rules_words", "deid_words", "kb_names", "links_mentions")
+WITHOUT_MODEL = ("rules_words", "deid_words")
 SLICES = 6
 CORPORA = {"bc5cdr": ("pubtator", "ents_f"), "meddocan": ("brat", "spans_phi_f")}
 TRAINING = {
@@ -219,30 +223,32 @@ class Tree:
 # Together.
 
 
-def compare_speeds(trees: list[Tree], inputs: Path, rounds: int) -> Result:
+def compare_speeds(
+    trees: list[Tree], inputs: Path, rounds: int, rates: Sequence[str] = RATES
+) -> Result:
     """Let the trees take turns: a round has fresh processes, and some slices of every rate.
 
     RETURNS (dict): Medians of each rate over all slices, their ratio and that of the best slices;
         whether all annotated the same.
     """
     found: dict[str, dict[str, list[Result]]] = {
-        rate: {tree.name: [] for tree in trees} for rate in RATES
+        rate: {tree.name: [] for tree in trees} for rate in rates
     }
     for n in range(rounds):
         with ExitStack() as stack:
             servers = {tree.name: stack.enter_context(tree.serve_speeds(inputs)) for tree in trees}
-            for rate in RATES:
+            for rate in rates:
                 for i in range(SLICES):
                     for name in list(servers)[:: -1 if (n + i) % 2 else 1]:
                         found[rate][name].append(servers[name].ask(rate))
         print(f"round {n + 1} of {rounds}", flush=True)
     result: Result = {"rounds": rounds, "slices": SLICES, "unit": "per processor second"}
     for rate, answers in found.items():
-        rates = {name: [one["rate"] for one in answers[name]] for name in answers}
-        result[rate] = {name: round(statistics.median(values)) for name, values in rates.items()}
+        seen = {name: [one["rate"] for one in answers[name]] for name in answers}
+        result[rate] = {name: round(statistics.median(values)) for name, values in seen.items()}
         if len(trees) == 2:
             medians, best = (
-                [function(rates[name]) for name in ("before", "after")]
+                [function(seen[name]) for name in ("before", "after")]
                 for function in (statistics.median, max)
             )
             result[rate]["ratio"] = round(medians[1] / medians[0], 4)
@@ -273,12 +279,18 @@ def main() -> None:
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path, nargs="?")
     parser.add_argument("--rounds", type=int, default=3, help="of speeds; 0 for scores alone")
+    parser.add_argument("--rates", choices=WITHOUT_MODEL, nargs="+", default=())
     arguments = parser.parse_args()
     began = time.time()
     trees = [Tree(arguments.before, "before")]
     if arguments.after:
         trees.append(Tree(arguments.after, "after"))
     inputs = make_inputs(data_dir())
+    if arguments.rates:
+        speeds = compare_speeds(trees, inputs, arguments.rounds, arguments.rates)
+        commits = {tree.name: tree.commit + "-changed" * tree.changed for tree in trees}
+        print(write_result("before_after_deid", {"commits": commits, "speeds": speeds}))
+        return
     result: Result = {
         "commits": {tree.name: tree.commit + "-changed" * tree.changed for tree in trees},
         "updates": UPDATES,

@@ -20,6 +20,8 @@ import torch
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_bioclin.deid import make_pipeline
+
 WHOSE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 Result = dict[str, Any]
 
@@ -81,10 +83,11 @@ def make_slices(model: Path, inputs: Path, kb: Path) -> dict[str, Slice]:
         " ".join(line.split("|", 2)[2] for line in note.splitlines() if line.count("|") >= 2)
         for note in notes
     ]
-    nlp = spacy.load(model)
+    nlp = spacy.load(model) if model.exists() else spacy.blank("en")  # if it is not measured
     tokenizer = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
     rules = spacy.blank("es", config=tokenizer)
     rules.add_pipe("bioclin_phi_rules")
+    deid = make_pipeline("es", policy={"default": "surrogate"}, key=b"k" * 32)
     paths = sorted((inputs / "meddocan/train").glob("*.txt"))
     spanish = [path.read_bytes().decode("utf-8") for path in paths]
     table = (inputs / "mesh.tsv").read_text("utf-8").splitlines()[1:]
@@ -100,6 +103,10 @@ def make_slices(model: Path, inputs: Path, kb: Path) -> dict[str, Slice]:
         spent, docs = timed(lambda: list(rules.pipe(made)))
         found = [[[s.start, s.end, s.label_] for s in doc.spans["phi"]] for doc in docs]
         return count_words(spanish) / spent, found
+
+    def deidentify() -> tuple[float, Any]:
+        spent, docs = timed(lambda: list(deid.pipe(spanish)))
+        return count_words(spanish) / spent, [[d._.deid.text, d._.deid.spans] for d in docs]
 
     def build_kb() -> tuple[float, Any]:
         shutil.rmtree(kb, ignore_errors=True)
@@ -122,6 +129,7 @@ def make_slices(model: Path, inputs: Path, kb: Path) -> dict[str, Slice]:
     return {
         "annotate_words": annotate,
         "rules_words": find_phi,
+        "deid_words": deidentify,
         "kb_names": build_kb,
         "links_mentions": link,
     }

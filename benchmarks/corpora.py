@@ -128,7 +128,7 @@ def encoder_folder(encoder: str, task: str, corpora: Path) -> Path:
         folder = WORK / "encoders" / encoder
         if not folder.exists():
             minilm = encoder_folder("minilm", task, corpora)
-            tokenizer = AutoTokenizer.from_pretrained(SHIPPED)
+            tokenizer = AutoTokenizer.from_pretrained(SHIPPED, trust_remote_code=False)
             model = change_vocabulary(str(minilm), tokenizer, layers=4)
             save_encoder(model, tokenizer, folder)
         return folder

@@ -17,7 +17,7 @@ from spacy.util import load_config
 from thinc.api import Config
 
 from spacy_bioclin.catalog.tasks import Task, find_task
-from spacy_bioclin.cli import without_traceback
+from spacy_bioclin.cli.faults import report_faults
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.training.corpora import convert_task
 
@@ -84,4 +84,4 @@ def make_config(task: Task, lang: str, config: str) -> Config:
 
 
 if __name__ == "__main__":
-    typer.run(without_traceback(main))
+    typer.run(report_faults(main))

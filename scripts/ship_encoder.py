@@ -37,9 +37,9 @@ def main() -> None:
     record = json.loads((built / "pretraining" / "pretraining.json").read_text())
     report = json.loads((built / "clean" / "report.json").read_text())
     folder = built / "pretraining" / "encoder"
-    model = AutoModelForMaskedLM.from_pretrained(folder).half()
+    model = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False).half()
     model.save_pretrained(out)
-    AutoTokenizer.from_pretrained(folder).save_pretrained(out)
+    AutoTokenizer.from_pretrained(folder, trust_remote_code=False).save_pretrained(out)
     (out / "pretraining.json").write_text(json.dumps(record, indent=1) + "\n")
     (out / "README.md").write_text(make_card(model.config, record, report), encoding="utf-8")
     size = sum(path.stat().st_size for path in out.iterdir())

@@ -1,6 +1,26 @@
 """`python -m spacy_bioclin` is `bioclin`."""
 
-from .cli import app
+import os
+import signal
+from typing import Any
+
+
+def main() -> None:
+    """Run the command line. Ctrl-C ends it without a traceback also while it is imported."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+    from .interrupts import watched
+
+    with watched():
+        from .cli import app
+
+        app()
+
+
+def _end(number: int, frame: Any) -> None:
+    os.write(2, b"bioclin: interrupted (Ctrl-C): nothing was written; run the same command again\n")
+    os._exit(128 + number)
+
 
 if __name__ == "__main__":
-    app()
+    main()

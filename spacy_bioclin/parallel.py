@@ -1,14 +1,17 @@
 """Run the same work on many parts in one process or several, and show how far it has come."""
 
+import os
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from os import _exit
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import BioclinError
+from .interrupts import deferred, hidden_from_children
+from .notices import call_without_text, hide_texts
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -34,7 +37,7 @@ def map_parts(
     processes (int): 1 works in this process.
     option (str): Command-line option that sets their number, for the error message.
     YIELDS (tuple[P, R]): Each part and what became of it, in order.
-    RAISES (BioclinError): A process was killed.
+    RAISES (BioclinError): A process was killed, or has failed: its error may hold text of a note.
     """
     if processes == 1:
         work = start()
@@ -49,29 +52,42 @@ def map_parts(
     # Not "fork": the progress bar runs in a thread, and a fork may copy a lock that it holds.
     context = get_context("spawn")
     waiting: deque[tuple[P, Future[R]]] = deque()
-    with ProcessPoolExecutor(processes, context, _start_worker, (start,)) as pool:
-        try:
-            for part in parts:
-                waiting.append((part, pool.submit(_work, part)))
-                if len(waiting) > PARTS_AHEAD * processes:
-                    done, future = waiting.popleft()
-                    yield done, future.result()
-            for done, future in waiting:
+    pool = ProcessPoolExecutor(processes, context, _start_worker, (start,))
+
+    def submit(part: P) -> "Future[R]":
+        if len(pool._processes) == processes:
+            return pool.submit(_work, part)
+        with deferred(), hidden_from_children():
+            return pool.submit(_work, part)
+
+    try:
+        for part in parts:
+            waiting.append((part, submit(part)))
+            if len(waiting) > PARTS_AHEAD * processes:
+                done, future = waiting.popleft()
                 yield done, future.result()
-        except BrokenProcessPool:
-            raise BioclinError(
-                f"one of {processes} processes was killed, perhaps for want of memory; use fewer "
-                f"with {option}"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for done, future in waiting:
+            yield done, future.result()
+        pool.shutdown()
+    except BrokenProcessPool:
+        raise BioclinError(
+            f"one of {processes} processes was killed, perhaps for want of memory; use fewer with "
+            f"{option}"
+        ) from None
+    finally:
+        # After an error nobody waits for the parts that they work on, perhaps for minutes.
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        pool.shutdown(cancel_futures=True)
 
 
 _WORKER: dict[str, Any] = {}  # of this process: how to start, and from then on what does the work
 
 
 def _start_worker(start: Callable[[], Callable[[Any], Any]]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows it cannot be hidden
     end_with_parent()
+    hide_texts()
     _WORKER["start"] = start
 
 
@@ -85,12 +101,16 @@ def end_with_parent() -> None:
     def follow() -> None:
         if parent is not None:
             wait([parent.sentinel])
-            _exit(1)
+            os._exit(1)
 
     Thread(target=follow, daemon=True).start()
 
 
 def _work(part: Any) -> Any:
+    return call_without_text(_start_and_work, part)
+
+
+def _start_and_work(part: Any) -> Any:
     # Not when the process starts: an error there does not reach the parent.
     if "work" not in _WORKER:
         _WORKER["work"] = _WORKER["start"]()

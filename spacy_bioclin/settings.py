@@ -6,6 +6,7 @@ spelling.
 """
 
 import difflib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,8 +15,11 @@ import srsly
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from .errors import BioclinError
+from .errors import BioclinError, without_context
+from .files import check_regular
 
+MAX_VALUES, MAX_DEPTH = 1_000_000, 100
+MAX_SHOWN = 200  # characters of a value in a message
 EXTRA = "extra_forbidden"  # what pydantic calls an unknown key
 
 
@@ -28,6 +32,7 @@ class Settings(BaseModel):
 S = TypeVar("S", bound=Settings)
 
 
+@without_context()
 def read_settings(model: type[S], values: Any, *, where: str, private: bool = False) -> S:
     """Check settings and fill in their defaults.
 
@@ -59,19 +64,71 @@ def load_settings(model: type[S], path: Path) -> S:
     return read_settings(model, read_yaml(path), where=str(path))
 
 
+@without_context()
 def read_yaml(path: Path) -> Any:
     """Read a YAML file.
 
-    RAISES (BioclinError): The file cannot be read or is not YAML.
+    RAISES (BioclinError): The file cannot be read, is not YAML, or grows when its aliases are
+        replaced by what they stand for.
     """
+    if path.exists():
+        check_regular(path)  # a pipe would wait for ever
     try:
-        return srsly.yaml_loads(path.read_text("utf-8"))
+        content = srsly.yaml_loads(path.read_text("utf-8"))
     except OSError as error:
         raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
+    except Exception as error:  # RecursionError; the library has others than ValueError too
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         at = "" if line is None else f", line {line + 1}"
         raise BioclinError(f"{path}{at}: not YAML; check indents, colons and quotes") from None
+    check_size(content, str(path))
+    return content
+
+
+@without_context()
+def read_json(path: Path) -> dict[str, Any]:
+    """Read the JSON object of a file.
+
+    RAISES (BioclinError): The file cannot be read, or is not a JSON object.
+    """
+    if path.exists():
+        check_regular(path)  # a pipe would wait for ever
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise BioclinError(f"{path}{line}: not JSON; get or make the file again") from None
+    check_size(content, str(path))
+    if not isinstance(content, dict):
+        raise BioclinError(f"{path}: not a JSON object; get or make the file again")
+    return content
+
+
+def check_size(content: Any, where: str) -> None:
+    """Refuse what would take all memory as soon as it is copied or shown.
+
+    content (Any): What a library made of YAML or JSON. Aliases make it share values: a few lines
+        stand for a billion of them, or hold themselves.
+    where (str): The file, which begins the message.
+    RAISES (BioclinError): It has too many values, or is nested too deep.
+    """
+    level, n_values = [content], 1
+    for _ in range(MAX_DEPTH):
+        inner = (each for each in level if isinstance(each, dict | list | set | tuple))
+        level = []
+        for each in inner:
+            n_values += len(each)
+            if n_values > MAX_VALUES:
+                raise BioclinError(
+                    f"{where}: has more than {MAX_VALUES:,} values once its aliases (*name) are "
+                    "replaced; write them out, or leave some out"
+                )
+            level += [*each.keys(), *each.values()] if isinstance(each, dict) else each
+        if not level:
+            return
+    raise BioclinError(f"{where}: nested deeper than {MAX_DEPTH}, or holds itself by an alias")
 
 
 def check_choice(value: Any, known: Sequence[str]) -> str:
@@ -108,7 +165,10 @@ def _explain(
         message = f"{_nearest(str(found), choices)}want one of {', '.join(choices)}"
     if not place:
         return message
-    return f"{place}: {message}" if private else f"{place} = {found!r}: {message}"
+    shown = repr(found)
+    if len(shown) > MAX_SHOWN:
+        shown = f"{shown[:MAX_SHOWN]}…"
+    return f"{place}: {message}" if private else f"{place} = {shown}: {message}"
 
 
 def _keys_beside(place: Sequence[Any], model: type[BaseModel]) -> list[str]:

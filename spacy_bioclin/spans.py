@@ -23,19 +23,24 @@ def install_extensions() -> None:
 
 def _get_probability(span: Span) -> float | None:
     """Read what is stored for an entity, or the score of the same span in a group."""
-
-    def is_same(other: Span) -> bool:
-        return (other.start, other.end, other.label) == (span.start, span.end, span.label)
-
     values: dict[Any, float | None] = span.doc.user_data
     stored = values.get(_key(span))
-    if stored is not None and (not span.doc.spans or any(map(is_same, span.doc.ents))):
+    if stored is not None and (not span.doc.spans or _is_ent(span)):
         return stored
+    wanted = span.start, span.end, span.label
     for key, group in span.doc.spans.items():
         for other, score in zip(group, get_probabilities(span.doc, key), strict=True):
-            if score is not None and is_same(other):
+            if score is not None and (other.start, other.end, other.label) == wanted:
                 return score
     return stored
+
+
+def _is_ent(span: Span) -> bool:
+    """Check whether a span is one of `doc.ents`, by its own tokens."""
+    begins, *inside = [token.ent_iob_ for token in span] or [""]
+    after = span.doc[span.end].ent_iob_ if span.end < len(span.doc) else ""
+    is_whole = begins == "B" and after != "I" and set(inside) <= {"I"}
+    return is_whole and span.doc[span.start].ent_type == span.label
 
 
 def _set_probability(span: Span, probability: float | None) -> None:
@@ -72,8 +77,13 @@ def get_probabilities(doc: Doc, spans_key: str | None) -> list[float | None]:
     RETURNS (list[float | None]): None for a span whose component gave no probability.
     """
     if spans_key is None:
-        known = Span.has_extension("probability")
-        return [ent._.probability if known else None for ent in doc.ents]
+        if not Span.has_extension("probability"):
+            return [None] * len(doc.ents)
+        values: dict[Any, float | None] = doc.user_data
+        stored = [values.get(_key(ent)) for ent in doc.ents]
+        if None not in stored or not doc.spans:
+            return stored
+        return [ent._.probability for ent in doc.ents]
     group = doc.spans.get(spans_key, ())
     scores = getattr(group, "attrs", {}).get("scores")
     if scores is None or len(scores) != len(group):  # a group that was changed since

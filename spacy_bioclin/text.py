@@ -16,15 +16,21 @@ The fold of concept names is in `linking/names/normalize.py`, since it needs wor
 
 import re
 import unicodedata
+from array import array
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
+# Unicode categories of what a terminal obeys instead of showing it.
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # Shorter values are not searched for. Digits alone must be more, since four are a year or a dose.
 MIN_CHARS = 3
 MIN_DIGITS = 5
 # Values from this length on are found with separators anywhere in them, shorter ones only with as
 # many words as they have.
 MIN_CHARS_SPLIT = 7
+# Values up to this length are found by an index.
+MAX_INDEXED = 256
 
 # Default_Ignorable_Code_Point of Unicode 16.0 (DerivedCoreProperties.txt), which unicodedata does
 # not have: nothing is shown for them.
@@ -56,6 +62,8 @@ _SAME_MEANING = ("<wide", "<narrow", "<small", "<font", "<noBreak", "<compat")
 _WITH_ACCENT = re.compile(r"LATIN (CAPITAL|SMALL) LETTER ([A-Z]) WITH ")
 # Everything but ASCII that stays and the end of a line: nearly all of a note needs no fold.
 _ODD = re.compile(r"[^\n -_a-~]")
+_NOT_ASCII = re.compile(r"[^\0-\x7f]")
+_ALNUM = re.compile(r"[^\W_]+")
 # From so many different ones on, a text is folded character by character.
 _MANY_ODD = 100
 
@@ -153,7 +161,7 @@ class FoldedText:
     def __init__(self, text: str) -> None:
         self.text = self.plain = text
         # Where each character of `plain` begins and ends in the text; None if offsets are equal.
-        self.places: tuple[list[int], list[int]] | None = None
+        self.places: tuple[array[int], array[int]] | None = None
         odd = set(_ODD.findall(text))
         if len(odd) < _MANY_ODD and all(len(_FOLDS[char]) == 1 for char in odd):
             for char in odd:
@@ -164,16 +172,15 @@ class FoldedText:
 
     def _fold_by_char(self) -> None:
         plain: list[str] = []
-        starts: list[int] = []
-        ends: list[int] = []
+        starts, ends = array("q"), array("q")
         for i, char in enumerate(self.text):
             folded = _FOLDS[char]
             if char == _SOFT_HYPHEN and self.text[i + 1 : i + 3].lstrip("\r")[:1] == "\n":
                 folded = "-"  # it is shown at the end of a line
             if folded:
                 plain.append(folded)
-                starts += [i] * len(folded)
-                ends += [i + 1] * len(folded)
+                starts.extend([i] * len(folded))
+                ends.extend([i + 1] * len(folded))
             elif ends:
                 ends[-1] = i + 1  # it belongs to the character before it
         self.plain, self.places = "".join(plain), (starts, ends)
@@ -196,10 +203,8 @@ class FoldedText:
         return self.places[0][start], self.places[1][end - 1]
 
     @cached_property
-    def _alnum(self) -> tuple[str, list[int]]:
-        """Letters and digits of `plain` (see `fold_alnum`), and the place of each in `plain`."""
-        parts = [_fold_char(char) for char in self.plain]
-        return "".join(parts), [i for i, part in enumerate(parts) for _ in part]
+    def _letters(self) -> "_Letters":
+        return _fold_letters(self.plain)
 
     def find(self, value: str) -> Iterator[tuple[int, int]]:
         """Find a value as whole words, ignoring case, accents and separators.
@@ -208,20 +213,129 @@ class FoldedText:
             or nothing but fewer than MIN_DIGITS digits.
         YIELDS (tuple[int, int]): Start and end in the untouched text.
         """
-        key = fold_alnum(value)
-        if len(key) < (MIN_DIGITS if key.isdigit() else MIN_CHARS):
-            return
-        plain, (folded, places) = self.plain, self._alnum
-        n_words = len(fold_plain(value).split())
-        at = folded.find(key)
-        while at >= 0:
-            start, end = places[at], places[at + len(key) - 1] + 1
-            whole = not (plain[start - 1 : start].isalnum() or plain[end : end + 1].isalnum())
-            if whole and (len(key) >= MIN_CHARS_SPLIT or len(plain[start:end].split()) == n_words):
-                yield self.place(start, end)
-                at = folded.find(key, at + len(key))
-            else:
-                at = folded.find(key, at + 1)
+        return ((start, end) for start, end, _ in ValueSearch([("", value)]).find(self))
+
+    def find_keys(self, keys: "KeyIndex") -> Iterator[tuple[int, int, str]]:
+        """Find every place where whole words fold to a key, in one pass through the text.
+
+        keys (KeyIndex): The keys, see `index_keys`.
+        YIELDS (tuple[int, int, str]): Start and end in `plain`, and the key; sorted by start for
+            each key. They may overlap.
+        """
+        text, starts, ends = self._letters
+        short, long = keys
+        for at, start in starts.items():
+            by_length = short.get(text[at : at + MIN_CHARS])
+            if by_length is not None:
+                for length, known in by_length.items():
+                    end = ends.get(at + length)
+                    if end is not None and (key := text[at : at + length]) in known:
+                        yield start, end, key
+        for key in long:
+            at = text.find(key)
+            while at >= 0:
+                if at in starts and at + len(key) in ends:
+                    yield starts[at], ends[at + len(key)], key
+                at = text.find(key, at + 1)
+
+
+class _Letters(NamedTuple):
+    """The letters and digits of a text (see `fold_alnum`), and where its words begin and end.
+
+    starts (dict[int, int]): Offset in `text` at which a word begins -> its start in the plain text.
+    ends (dict[int, int]): Offset in `text` at which a word ends -> its end in the plain text.
+    """
+
+    text: str
+    starts: dict[int, int]
+    ends: dict[int, int]
+
+
+def _fold_letters(plain: str) -> _Letters:
+    """Fold the words of a plain text, so that they can be found without what is between them."""
+    folds = {char: _fold_char(char) for char in set(_NOT_ASCII.findall(plain))}
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    at = 0
+    if len(folds) < _MANY_ODD and all(_is_one_letter(*pair) for pair in folds.items()):
+        for char, fold in folds.items():
+            plain = plain.replace(char, fold or " ")
+        words = []
+        for word in _ALNUM.finditer(plain):
+            words.append(word[0])
+            start, end = word.span()
+            starts[at] = start
+            at += end - start
+            ends[at] = end
+        return _Letters("".join(words).lower(), starts, ends)
+    parts = [_fold_char(char) for char in plain]
+    for i, part in enumerate(parts):
+        if part and not plain[i - 1 : i].isalnum():
+            starts.update((at + j, i) for j in range(len(part)))
+        if part and not plain[i + 1 : i + 2].isalnum():
+            ends.update((at + j, i + 1) for j in range(1, len(part) + 1))
+        at += len(part)
+    return _Letters("".join(parts), starts, ends)
+
+
+def _is_one_letter(char: str, fold: str) -> bool:
+    """Check for a character that its fold can replace: a letter by a letter, or a sign by none."""
+    return len(fold) == char.isalnum() and fold_alnum(fold) == fold == fold.lower()
+
+
+# Keys by their first MIN_CHARS letters and their length, and the long ones, which are searched for
+# one by one: no note has many of them.
+KeyIndex = tuple[dict[str, dict[int, set[str]]], list[str]]
+
+
+def index_keys(keys: Iterable[str]) -> KeyIndex:
+    """Index the keys that `FoldedText.find_keys` searches for.
+
+    keys (Iterable[str]): Folded values (see `fold_alnum`) of MIN_CHARS or more letters and digits.
+    RETURNS (KeyIndex): The index.
+    """
+    short: dict[str, dict[int, set[str]]] = {}
+    long: dict[str, None] = {}
+    for key in keys:
+        if len(key) > MAX_INDEXED:
+            long[key] = None
+        else:
+            short.setdefault(key[:MIN_CHARS], {}).setdefault(len(key), set()).add(key)
+    return short, list(long)
+
+
+class ValueSearch:
+    """Search texts for many values at once, in time linear in the text.
+
+    values (Iterable[tuple[str, str]]): Pairs of kind and value. A value is never found if it has
+        fewer than MIN_CHARS letters and digits, or nothing but fewer than MIN_DIGITS digits.
+    """
+
+    def __init__(self, values: Iterable[tuple[str, str]]) -> None:
+        # Folded value -> number of words that it must have (0 for any) -> its kinds.
+        self._kinds: dict[str, dict[int, dict[str, None]]] = {}
+        for kind, value in values:
+            key = fold_alnum(value)
+            if len(key) >= (MIN_DIGITS if key.isdigit() else MIN_CHARS):
+                n_words = 0 if len(key) >= MIN_CHARS_SPLIT else len(fold_plain(value).split())
+                self._kinds.setdefault(key, {}).setdefault(n_words, {})[kind] = None
+        self._index = index_keys(self._kinds)
+
+    def find(self, text: FoldedText) -> Iterator[TextSpan]:
+        """Find the values as whole words, ignoring case, accents and separators.
+
+        YIELDS (TextSpan): Start and end in the untouched text, and kind. Places of one value do
+            not overlap, those of two values may.
+        """
+        ends: dict[tuple[str, int], int] = {}
+        for start, end, key in text.find_keys(self._index):
+            for n_words, kinds in self._kinds[key].items():
+                if n_words and len(text.plain[start:end].split()) != n_words:
+                    continue
+                if start >= ends.get((key, n_words), 0):
+                    ends[key, n_words] = end
+                    place = text.place(start, end)
+                    yield from ((*place, kind) for kind in kinds)
 
 
 def find_values(values: Iterable[tuple[str, str]], text: str) -> list[TextSpan]:
@@ -231,10 +345,7 @@ def find_values(values: Iterable[tuple[str, str]], text: str) -> list[TextSpan]:
     text (str): The text.
     RETURNS (list[TextSpan]): (start, end, kind) in code points, sorted.
     """
-    searched = FoldedText(text)
-    return sorted(
-        {(start, end, kind) for kind, value in values for start, end in searched.find(value)}
-    )
+    return sorted(set(ValueSearch(values).find(FoldedText(text))))
 
 
 def find_leaks(values: Iterable[tuple[str, str]], text: str) -> list[str]:
@@ -245,3 +356,18 @@ def find_leaks(values: Iterable[tuple[str, str]], text: str) -> list[str]:
     RETURNS (list[str]): The kinds, sorted, without repeats.
     """
     return sorted({kind for _, _, kind in find_values(values, text)})
+
+
+def show_controls(text: str) -> str:
+    """Write control and format characters as escapes, for a terminal, a log or a table.
+
+    A name from a file could otherwise colour, move or erase what is on the screen.
+
+    text (str): Any text; line ends and tabs stay.
+    """
+    return "".join(
+        char
+        if char in "\n\t" or unicodedata.category(char) not in HIDDEN
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )

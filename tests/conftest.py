@@ -6,6 +6,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,18 @@ from hypothesis import HealthCheck, settings
 from tests.util import make_encoder
 
 ROOT = Path(__file__).parents[1]
-# A slow or busy machine is no reason to fail.
+# A shell lets jobs in the background, and nohup lets all, ignore signals. Commands that tests start
+# would keep that, and tests of interruptions would wait for ever.
+for _name in ("SIGINT", "SIGHUP"):
+    _number = getattr(signal, _name, None)
+    if _number is not None and signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
+# A slow or busy machine is no reason to fail, and what passes once passes always: it is
+# benchmarks/fuzz.py that looks for new examples.
 settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "quick", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("any machine")
+settings.load_profile("quick")
 # Fixtures of one room that tests of commands use too.
 pytest_plugins = [
     "tests.contract.fixtures",

@@ -10,10 +10,21 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "spacy_bioclin"
 FLOORS = (
-    ("about", "errors", "types"),
+    ("about", "errors", "types", "interrupts"),
     ("text", "files"),
-    ("settings", "parallel", "pages", "spans", "dates", "machine", "torch_bridge"),
-    ("catalog", "corpora", "tokenization", "evaluation"),
+    ("notices",),
+    (
+        "settings",
+        "parallel",
+        "pages",
+        "spans",
+        "vocab",
+        "dates",
+        "machine",
+        "outputs",
+        "torch_bridge",
+    ),
+    ("catalog", "corpora", "tokenization", "evaluation", "runs"),
     ("encoders", "training", "deid", "context"),
     ("ner", "relations", "pairs", "linking"),
     ("pretraining", "packaging", "runner", "serving"),

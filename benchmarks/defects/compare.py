@@ -1,11 +1,12 @@
-"""What broke in users' hands, before and after: each case through the real commands of two trees.
+"""What broke, before and after: each case through the real commands of two trees.
 
-    python -m benchmarks.defects.compare BEFORE [AFTER] [--only 11 16]
+    python -m benchmarks.defects.compare BEFORE [AFTER] --list users [--only 11 16]
 
-A tree is a checkout with an environment in .venv. A case does what a user does, in an empty folder,
-and says whether the tree did what the user expects, and what was seen. Cases are in the other
-modules of this folder, by subject. A case that itself fails counts as "does not hold". With --only
-the cases of these items replace those in the result file; the others stay.
+A list is a folder here, with a module per subject: what broke in users' hands (`users`), and what
+an attack found (`attack`). A tree is a checkout with an environment in .venv. A case does what a
+user does, in an empty folder, and says whether the tree did what the user expects, and what was
+seen. A case that itself fails counts as "does not hold". With --only or --open some cases replace
+those in the result file; the others stay.
 """
 
 import importlib
@@ -14,17 +15,25 @@ import subprocess
 import tempfile
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.defects.case import CASES, Case, Seen, Tree
 from benchmarks.harness import RESULTS, ROOT, describe_machine, make_parser, read_json, write_result
 
-SUBJECTS = sorted(
-    path.stem
-    for path in Path(__file__).parent.glob("*.py")
-    if path.stem not in ("__init__", "case", "compare")
-)
+LISTS = {"users": "defects", "attack": "attack"}  # folder: name of the result file
+
+
+def import_cases(pattern: str) -> None:
+    """Import the modules of cases, which register themselves.
+
+    pattern (str): Glob pattern of the folders.
+    """
+    here = Path(__file__).parent
+    for path in sorted(here.glob(f"{pattern}/*.py")):
+        importlib.import_module(f"benchmarks.defects.{path.parent.name}.{path.stem}")
 
 
 def see(case: Case, path: Path) -> dict[str, Any]:
@@ -48,6 +57,15 @@ def see(case: Case, path: Path) -> dict[str, Any]:
     }
 
 
+def see_both(before: Path, after: Path, case: Case) -> dict[str, Any]:
+    """Do one case in two trees.
+
+    RETURNS (dict): The case, and what was seen in each tree.
+    """
+    row = {"item": case.item, "case": case.name, "says": case.says}
+    return {**row, "before": see(case, before), "after": see(case, after)}
+
+
 def describe_commit(path: Path) -> str:
     command = ["git", "-C", str(path), "describe", "--always", "--dirty"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -57,25 +75,29 @@ def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path, nargs="?", default=ROOT)
+    parser.add_argument("--list", choices=sorted(LISTS), default="users", dest="folder")
     parser.add_argument("--only", type=int, nargs="+", metavar="ITEM", default=[])
     parser.add_argument("--case", help="run the case of this name alone and write nothing")
+    parser.add_argument("--open", action="store_true", help="cases that are new or did not hold")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at the same time")
     arguments = parser.parse_args()
-    for subject in SUBJECTS:
-        importlib.import_module(f"benchmarks.defects.{subject}")
-    kept = RESULTS / "defects.json"
+    import_cases(arguments.folder if not arguments.case else "*")
+    kept = RESULTS / f"{LISTS[arguments.folder]}.json"
     rows = {row["case"]: row for row in read_json(kept)["cases"]} if kept.exists() else {}
     chosen = [one for one in CASES if not arguments.only or one.item in arguments.only]
+    if arguments.open:
+        held = {name for name, row in rows.items() if row["after"]["holds"]}
+        chosen = [one for one in chosen if one.name not in held]
     if arguments.case:
         chosen = [one for one in CASES if one.name == arguments.case]
-    for one in chosen:
-        row = {"item": one.item, "case": one.name, "says": one.says}
-        row["before"] = see(one, arguments.before)
-        row["after"] = see(one, arguments.after)
-        rows[one.name] = row
-        marks = ["holds" if row[side]["holds"] else "FAILS" for side in ("before", "after")]
-        print(f"{one.item:3} {one.name:50} {marks[0]} → {marks[1]}", flush=True)
-        if arguments.case:
-            print(row)
+    compare = partial(see_both, arguments.before, arguments.after)
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for one, row in zip(chosen, pool.map(compare, chosen), strict=True):
+            rows[one.name] = row
+            marks = ["holds" if row[side]["holds"] else "FAILS" for side in ("before", "after")]
+            print(f"{one.item:3} {one.name:50} {marks[0]} → {marks[1]}", flush=True)
+            if arguments.case:
+                print(row)
     if arguments.case:
         return
     known = {one.name for one in CASES}
@@ -83,7 +105,7 @@ def main() -> None:
         (row for name, row in rows.items() if name in known), key=lambda row: row["item"]
     )
     write_result(
-        "defects",
+        LISTS[arguments.folder],
         {
             "machine": describe_machine(),
             "before": describe_commit(arguments.before),

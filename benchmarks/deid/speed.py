@@ -68,8 +68,11 @@ def make_systems(pipeline: Path, folder: Path) -> None:
         folder / "encoder",
         id2label=dict(enumerate(TAGS)),
         label2id={tag: i for i, tag in enumerate(TAGS)},
+        trust_remote_code=False,
     )
-    encoder = AutoModel.from_pretrained(folder / "encoder", add_pooling_layer=False)
+    encoder = AutoModel.from_pretrained(
+        folder / "encoder", add_pooling_layer=False, trust_remote_code=False
+    )
     tagger.base_model.load_state_dict(encoder.state_dict())
     with torch.no_grad():
         tagger.classifier.bias[0] += OUTSIDE_BIAS

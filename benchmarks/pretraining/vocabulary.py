@@ -50,7 +50,7 @@ def learn(training: list[str], kind: str, size: int) -> dict[str, Any]:
 
 def measure(row: dict[str, Any], texts: dict[str, list[str]]) -> dict[str, Any]:
     """Replace the row's folder by pieces per word and share of unknown pieces for each text."""
-    tokenizer = AutoTokenizer.from_pretrained(row.pop("folder"))
+    tokenizer = AutoTokenizer.from_pretrained(row.pop("folder"), trust_remote_code=False)
     counts = {name: pieces_per_word(tokenizer, text) for name, text in texts.items()}
     per_word = {name: round(count.per_word, 4) for name, count in counts.items()}
     unknown = {name: round(count.unknown, 6) for name, count in counts.items()}

@@ -59,7 +59,9 @@ def make_random_encoder(folder: Path) -> Path:
     from transformers import AutoTokenizer, BertConfig, BertModel
 
     torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(ROOT / "assets/encoders/bioclin-compact")
+    tokenizer = AutoTokenizer.from_pretrained(
+        ROOT / "assets/encoders/bioclin-compact", trust_remote_code=False
+    )
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=256,
@@ -106,8 +108,10 @@ def load_bare(
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(encoder)
-    model = AutoModel.from_pretrained(encoder, add_pooling_layer=False).eval()
+    tokenizer = AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
+    model = AutoModel.from_pretrained(
+        encoder, add_pooling_layer=False, trust_remote_code=False
+    ).eval()
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     if precision == "bf16":
         for layer in model.modules():

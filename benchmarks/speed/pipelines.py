@@ -106,19 +106,23 @@ def make_tagger(folder: Path, tags: list[str], head: torch.nn.Linear) -> None:
     """
     from transformers import AutoConfig, AutoModel, AutoModelForTokenClassification
 
-    config = AutoConfig.from_pretrained(folder / "encoder")
+    config = AutoConfig.from_pretrained(folder / "encoder", trust_remote_code=False)
     names = [tag.replace("L-", "I-", 1).replace("U-", "B-", 1) for tag in tags]
     config.id2label = dict(enumerate(names))
     config.label2id = {name: i for i, name in enumerate(names)}
     config.num_labels = len(tags)
     tagger = AutoModelForTokenClassification.from_config(config)
-    encoder = AutoModel.from_pretrained(folder / "encoder", add_pooling_layer=False)
+    encoder = AutoModel.from_pretrained(
+        folder / "encoder", add_pooling_layer=False, trust_remote_code=False
+    )
     tagger.base_model.load_state_dict(encoder.state_dict())
     tagger.classifier.load_state_dict(head.state_dict())
     with torch.no_grad():  # it has none of the transitions that the head was trained with
         tagger.classifier.bias[tags.index("O")] += OUTSIDE_BIAS / 4
     tagger.save_pretrained(folder / "tagger")
-    AutoTokenizer.from_pretrained(folder / "encoder").save_pretrained(folder / "tagger")
+    AutoTokenizer.from_pretrained(folder / "encoder", trust_remote_code=False).save_pretrained(
+        folder / "tagger"
+    )
 
 
 def make_onnx(folder: Path) -> None:
@@ -131,7 +135,7 @@ def make_onnx(folder: Path) -> None:
     out = folder / "onnx"
     out.mkdir(parents=True)
     tagger = AutoModelForTokenClassification.from_pretrained(
-        folder / "tagger", attn_implementation="eager"
+        folder / "tagger", attn_implementation="eager", trust_remote_code=False
     ).eval()
     tagger.config.return_dict = False
     ids = torch.full((2, 16), 5)

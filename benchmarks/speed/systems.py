@@ -40,8 +40,10 @@ def encoder_alone(folder: Path, *, precision: str, compiled: bool = False) -> Ru
 
     from spacy_bioclin.encoders.layers import use_fast_layers
 
-    tokenizer = AutoTokenizer.from_pretrained(folder / "encoder")
-    model = AutoModel.from_pretrained(folder / "encoder", add_pooling_layer=False)
+    tokenizer = AutoTokenizer.from_pretrained(folder / "encoder", trust_remote_code=False)
+    model = AutoModel.from_pretrained(
+        folder / "encoder", add_pooling_layer=False, trust_remote_code=False
+    )
     use_fast_layers(model)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = model.eval().to(device)
@@ -152,7 +154,7 @@ def onnx(folder: Path, *, name: str) -> Run:
     import onnxruntime
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(folder / "tagger")
+    tokenizer = AutoTokenizer.from_pretrained(folder / "tagger", trust_remote_code=False)
     labels = json.loads((folder / "tagger" / "config.json").read_text())["id2label"]
     outside = next(int(i) for i, label in labels.items() if label == "O")
     options = onnxruntime.SessionOptions()

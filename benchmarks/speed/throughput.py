@@ -63,7 +63,7 @@ def time_annotation(encoder: str, notes: str, arguments: Namespace) -> Result:
     folder, texts = WORK / "speed" / encoder, texts_of(notes, arguments.docs)
     make_systems(encoder, folder, texts)
     write_json(folder / "texts.json", texts)
-    tokenizer = AutoTokenizer.from_pretrained(folder / "encoder")
+    tokenizer = AutoTokenizer.from_pretrained(folder / "encoder", trust_remote_code=False)
     pieces = tokenizer(texts, add_special_tokens=False)["input_ids"]
     sizes = {"words": sum(len(t.split()) for t in texts), "pieces": sum(map(len, pieces))}
     return {"notes": len(texts), **compare("annotate", encoder, sizes, arguments)}

@@ -76,7 +76,9 @@ def huggingface(folder: Path, *, bf16: bool) -> Round:
     docs = list(read_docs(folder / "train.spacy", spacy.blank("es").vocab))
     labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
     tags = ["O", *(f"{p}-{label}" for label in labels for p in "BI")]
-    tokenizer = AutoTokenizer.from_pretrained(folder / "encoder", add_prefix_space=True)
+    tokenizer = AutoTokenizer.from_pretrained(
+        folder / "encoder", add_prefix_space=True, trust_remote_code=False
+    )
     examples = []
     for doc in docs:
         encoded = tokenizer(
@@ -93,7 +95,7 @@ def huggingface(folder: Path, *, bf16: bool) -> Round:
         ]
         examples.append(dict(encoded))
     model = AutoModelForTokenClassification.from_pretrained(
-        folder / "encoder", num_labels=len(tags)
+        folder / "encoder", num_labels=len(tags), trust_remote_code=False
     )
     arguments = TrainingArguments(
         output_dir=str(folder / "trainer"),

@@ -101,10 +101,13 @@ class TokenClassifier:
         set_seed(seed)  # of the head's weights
         self.tag_set, self.words, self.bf16, self.seed = tag_set, words, bf16, seed
         more = {"add_prefix_space": True} if words else {}
-        self.tokenizer = AutoTokenizer.from_pretrained(folder, **more)
+        self.tokenizer = AutoTokenizer.from_pretrained(folder, **more, trust_remote_code=False)
         with quiet():  # the head is new, as it should be
             self.model = AutoModelForTokenClassification.from_pretrained(
-                folder, num_labels=tag_set.n_tags, **(NO_DROPOUT if head else {})
+                folder,
+                num_labels=tag_set.n_tags,
+                **(NO_DROPOUT if head else {}),
+                trust_remote_code=False,
             )
         if head:
             self.model.classifier.load_state_dict(head.state_dict())

@@ -2,7 +2,6 @@
 
 import difflib
 import functools
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import field_validator, model_validator
 
+from .. import settings
 from ..errors import BioclinError
 from ..settings import Settings, check_choice, read_settings, read_yaml
 
@@ -193,7 +193,6 @@ def recognize_encoder(folder: Path) -> str | None:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; {} if there is none."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        return settings.read_json(path)
+    except BioclinError:
         return {}
-    return content if isinstance(content, dict) else {}

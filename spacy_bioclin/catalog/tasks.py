@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ..errors import BioclinError
+from ..outputs import write_atomic
 from ..settings import Settings, read_settings, read_yaml
 
 TASKS = Path(__file__).with_name("tasks.yml")
@@ -143,8 +144,6 @@ def unpack(archive: Path, folders: Mapping[str, str]) -> None:
             names = [name for name in file.namelist() if Path(name).parent == Path(source)]
             if not names:
                 raise BioclinError(f"{archive}: has no folder {source}; download it again")
-            folder = archive.parent / target
-            folder.mkdir(parents=True, exist_ok=True)
             for name in names:
                 if not name.endswith("/"):
-                    (folder / Path(name).name).write_bytes(file.read(name))
+                    write_atomic(archive.parent / target / Path(name).name, file.read(name))

@@ -1,23 +1,29 @@
 """The `bioclin` command: one thin file per subcommand."""
 
-import errno
-import functools
 import importlib
-import signal
 import sys
-import threading
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from ..about import __version__
-from ..errors import BioclinError
+from ..interrupts import watched
+from ..notices import hide_texts
+from .faults import report_faults
 
 # Options that had another name up to 0.1, without their dashes.
 OLD_OPTIONS = {"out": "output", "licence": "license", "accept-licence": "accept-license"}
 
-app = typer.Typer(
+
+class _App(typer.Typer):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line of this process."""
+        hide_texts()
+        with watched():
+            return super().__call__(*args, **kwargs)
+
+
+app = _App(
     name="bioclin",
     help="Clinical text in Spanish and English: train, evaluate, package, de-identify, pretrain.",
     no_args_is_help=True,
@@ -57,34 +63,10 @@ COMMANDS = (
 GROUPS = ("link.kb", "data.encoders", "train.recipes")
 
 
-def without_traceback(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a user's mistake, or a disk's, end with one message on stderr and exit status 1."""
-
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except BioclinError as error:
-            typer.secho(f"bioclin: {error}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(1) from None
-        except OSError as error:
-            if error.errno in (None, errno.EPIPE):
-                raise
-            said = ": ".join(filter(None, [str(error.filename or ""), error.strerror]))
-            typer.secho(f"bioclin: {said}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(1) from None
-
-    return run
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"spacy-bioclin {__version__}")
         raise typer.Exit
-
-
-def _end(signal_number: int, frame: Any) -> None:
-    raise SystemExit(128 + signal_number)  # so that what is half written is removed
 
 
 @app.callback(help=app.info.help)
@@ -95,20 +77,18 @@ def start(
     ] = False,
 ) -> None:
     """Run before every command."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _end)
 
 
 for _path in COMMANDS:
     _module = importlib.import_module(f".{_path}", __name__)
     _name = _path.rpartition(".")[2].replace("_", "-")
     _command = app.command(_name, context_settings=getattr(_module, "CONTEXT", None))
-    _command(without_traceback(_module.main))
+    _command(report_faults(_module.main))
 for _path in GROUPS:
     _module = importlib.import_module(f".{_path}", __name__)
     _group = typer.Typer(help=(_module.__doc__ or "").partition(": ")[2], no_args_is_help=True)
     for _main in _module.COMMANDS:
-        _group.command(_main.__name__)(without_traceback(_main))
+        _group.command(_main.__name__)(report_faults(_main))
     app.add_typer(_group, name=_path.rpartition(".")[2])
 
 

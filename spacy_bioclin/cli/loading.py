@@ -1,5 +1,6 @@
 """Load a pipeline for a command."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BioclinError, first_line
@@ -19,14 +20,16 @@ def load_pipeline(name: str, *, gpu_id: int = -1, precision: str | None = None) 
     """
     import spacy
 
+    from ..vocab import check_components
+
     device = choose_device(gpu_id)
     try:
         nlp = spacy.load(name)
-    except (OSError, ValueError) as error:
-        reason = first_line(error)
+    except Exception as error:  # a package of other people can raise any error
+        kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         raise BioclinError(
-            f"cannot load the pipeline {name!r}: {reason} Give the folder of a trained pipeline "
-            "(it holds config.cfg), or the name of an installed package"
+            f"cannot load the pipeline {name!r}: {kind}{first_line(error)} Give the folder of a "
+            "trained pipeline (it holds config.cfg), or the name of an installed package"
         ) from None
     if precision is not None:
         from ..encoders.precision import choose_precision
@@ -40,8 +43,24 @@ def load_pipeline(name: str, *, gpu_id: int = -1, precision: str | None = None) 
             )
         for model in encoders.values():
             model.shim.precision = precision
+    check_components(nlp.component_names)
     nlp.max_length = 2**31  # spaCy's limit is for its parser; notes are cut into windows instead
     return nlp
+
+
+def list_pipeline(name: str) -> list[Path]:
+    """List the folder of a pipeline and the files that belong to it: a command never replaces them.
+
+    name (str): Folder of a trained pipeline, or name of an installed package, which has none.
+    """
+    folder = Path(name)
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return [folder]
+    own = [path for path in inside if path.name in ("config.cfg", "meta.json", "tokenizer")]
+    parts = [path for path in inside if path.is_dir()]
+    return [folder, *own, *parts, *(file for part in parts for file in part.rglob("*"))]
 
 
 def find_encoders(nlp: "Language") -> dict[str, Any]:

@@ -57,8 +57,18 @@ def print_table(
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        # Names come from files, and a terminal obeys control characters.
+        texts = (Text(cell) if isinstance(cell, str) else cell for cell in row)
+        table.add_row(*(_show(text) for text in texts))
     console.print(table)
+
+
+def _show(text: "Text") -> "Text":
+    from ..text import show_controls
+
+    if show_controls(text.plain) != text.plain:
+        text.plain = show_controls(text.plain)
+    return text
 
 
 def print_json(content: Any) -> None:

@@ -1,13 +1,15 @@
 """BioC, XML and JSON, through the `bioc` library (Comeau et al., 2013)."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import bioc
 from bioc import biocjson, biocxml
 
-from ..errors import BioclinError
+from ..errors import BioclinError, without_context
 from ..types import (
     AnnotatedText,
     Annotation,
@@ -15,14 +17,28 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import BOM, LAYOUT, OnError, raise_error, read_text, skip_errors
+from .files import (
+    BOM,
+    LAYOUT,
+    OnError,
+    check_no_entities,
+    check_offsets,
+    describe_damage,
+    is_offset,
+    raise_error,
+    read_text,
+    skip_errors,
+)
 
 PASSAGE = (
     f"{LAYOUT}passage"  # id of the annotations that carry offset, length and infons of a passage
 )
+# Newlines that may stand for what is missing between two passages. A larger offset is a mistake.
+MAX_GAP = 1_000_000
 TYPE, IDENTIFIER = "type", "identifier"  # infons of an annotation: its label, its concept ids
 
 
+@without_context()
 def parse_bioc(content: str, source: str, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read the content of a BioC file, XML or JSON.
 
@@ -34,17 +50,21 @@ def parse_bioc(content: str, source: str, on_error: OnError = raise_error) -> li
     RAISES (BioclinError): The file or a document is malformed; it names the file and document.
     """
     content = content.removeprefix(BOM)
+    check_no_entities(content, source)
     try:
         is_json = content.lstrip().startswith("{")
         collection = biocjson.loads(content) if is_json else biocxml.loads(content)
     except Exception as error:  # of lxml, json, or KeyError and ValueError for missing fields
-        raise BioclinError(f"{source}: malformed BioC ({type(error).__name__})") from None
+        raise BioclinError(f"{source}: malformed BioC; {describe_damage(error)}") from None
     documents = []
-    for document in collection.documents:
+    for number, document in enumerate(collection.documents, start=1):
+        where = f"{source}, document {_name(document.id, number)}"
         try:
-            documents.append(_to_annotated(document, source))
+            documents.append(_to_annotated(document, where, source))
         except BioclinError as error:
             on_error(source, error)
+        except Exception as error:  # a value of another type
+            on_error(source, BioclinError(f"{where}: malformed BioC ({type(error).__name__})"))
     return documents
 
 
@@ -68,26 +88,46 @@ def read_bioc(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText
     return parse_bioc(read_text(path), str(path), on_error)
 
 
-def _to_annotated(document: bioc.BioCDocument, source: str) -> AnnotatedText:
-    where = f"{source}, document {document.id}"
+def _name(id: Any, number: int) -> str:
+    """Name a document or annotation in a message: by its id, unless that may be anything."""
+    is_id = isinstance(id, str | int) and re.fullmatch(r"\S{1,60}", str(id))
+    return str(id) if is_id else f"{number:,} of the file"
+
+
+def _to_annotated(document: bioc.BioCDocument, where: str, source: str) -> AnnotatedText:
+    if not isinstance(document.id, str | int):
+        raise BioclinError(f"{where}: has no id")
     text = ""
     annotations: list[Annotation] = []
     for passage in document.passages:
+        for part in (passage, *passage.sentences):
+            _check_offset(part.offset, len(text), where)
         parts = [(passage.offset, passage.text or "")]
         parts += [(sentence.offset, sentence.text or "") for sentence in passage.sentences]
         begin = passage.offset
         for offset, part in filter(lambda part: part[1], parts):
             if offset < len(text):
                 raise BioclinError(f"{where}: passages overlap at offset {offset}")
+            _check_offset(offset, len(text), where)
             text += "\n" * (offset - len(text)) + part
         infons = {str(key): str(value) for key, value in passage.infons.items()}
         raw = json.dumps([begin, len(text) - begin, infons], ensure_ascii=False)
         annotations.append(OtherAnnotation(PASSAGE, raw))
-    for holder in _holders(document):
-        annotations += [_to_span(annotation, len(text), where) for annotation in holder.annotations]
+    spans = [each for holder in _holders(document) for each in holder.annotations]
+    for number, each in enumerate(spans, start=1):
+        place = f"{where}: annotation {_name(each.id, number)}"
+        annotations.append(_to_span(each, len(text), place))
     for holder in _holders(document):
         annotations += [_to_relation(relation) for relation in holder.relations]
-    return AnnotatedText(document.id, text, tuple(annotations), source)
+    return AnnotatedText(str(document.id), text, tuple(annotations), source)
+
+
+def _check_offset(offset: Any, text_length: int, where: str) -> None:
+    if type(offset) is not int or not 0 <= offset <= text_length + MAX_GAP:
+        raise BioclinError(
+            f"{where}: the offset of a passage or sentence is not a number from 0 to {MAX_GAP:,} "
+            "behind the text before it; offsets count characters from the start of the document"
+        )
 
 
 def _holders(document: bioc.BioCDocument) -> Iterator[bioc.datastructure.AnnotationMixin]:
@@ -102,21 +142,26 @@ def _to_span(annotation: bioc.BioCAnnotation, text_length: int, where: str) -> S
     label = annotation.infons.get(TYPE)
     if not label or not annotation.locations:
         missing = "location" if label else "type"
-        raise BioclinError(f"{where}: annotation {annotation.id} has no {missing}")
-    fragments = tuple((place.offset, place.end) for place in annotation.locations)
-    if max(end for _, end in fragments) > text_length:
-        raise BioclinError(
-            f"{where}: annotation {annotation.id} is past the end of the text ({text_length} "
-            "characters); offsets have to count from the start of the document"
-        )
+        raise BioclinError(f"{where} has no {missing}")
+    for place in annotation.locations:
+        if is_offset(str(place.end)) and place.end > text_length:
+            raise BioclinError(
+                f"{where} is past the end of the text ({text_length} characters); offsets have to "
+                "count from the start of the document"
+            )
+    fragments = tuple(
+        check_offsets(place.offset, place.end, text_length, where) for place in annotation.locations
+    )
     ids = annotation.infons.get(IDENTIFIER) or ""
     concepts = tuple(filter(None, ids.split("|")))
-    return SpanAnnotation(annotation.id, label, fragments, annotation.text or "", concepts)
+    return SpanAnnotation(
+        str(annotation.id), str(label), fragments, annotation.text or "", concepts
+    )
 
 
 def _to_relation(relation: bioc.BioCRelation) -> RelationAnnotation:
     args = tuple((node.role, node.refid) for node in relation.nodes)
-    return RelationAnnotation(relation.id, relation.infons.get(TYPE, ""), args)
+    return RelationAnnotation(str(relation.id), str(relation.infons.get(TYPE, "")), args)
 
 
 def _to_bioc(document: AnnotatedText) -> bioc.BioCDocument:

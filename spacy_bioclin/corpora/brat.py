@@ -18,11 +18,12 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .files import BOM, LAYOUT, OnError, from_file_name, raise_error, read_text, skip_errors
+from .files import BOM, LAYOUT, OnError, from_file_path, raise_error, read_text, skip_errors
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The last group of each is what is between the annotation and the newline.
-SPAN = re.compile(r"(T\S*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*?)(\r?)")
+PAIR = "[0-9]{1,18} [0-9]{1,18}"
+SPAN = re.compile(rf"(T\S*)\t(\S+) ({PAIR}(?:;{PAIR})*)\t(.*?)(\r?)")
 RELATION = re.compile(r"(R\S*)\t(\S+)((?: [^\s:]+:\S+)+)(\s*)")
 NOTE = re.compile(r"(#\S*)\t(\S+) (\S+)\t(.*?)(\r?)")
 # An annotator's note made of words that all hold a digit gives terminology ids: "54115009",
@@ -100,7 +101,7 @@ def read_brat_file(txt: Path, ann: Path | None = None) -> AnnotatedText:
     RAISES (BioclinError): A file is missing, not UTF-8 or malformed; it names file and line.
     """
     text = read_text(txt)
-    id = from_file_name(txt.stem)
+    id = from_file_path(txt)
     if ann is None:
         ann = txt.with_suffix(".ann")
         if not ann.exists():

@@ -9,12 +9,13 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import BioclinError
+from ..outputs import Output
 from ..types import AnnotatedText
 from .docbin import write_docs
 from .docs import ALL_ENTS, Layers, make_gold_doc
 from .files import OnError, raise_error
 from .formats import FORMATS, find_files, relabel
-from .report import LossReport
+from .report import LossReport, make_report_output
 
 
 def ignore(*args: Any) -> None:
@@ -69,7 +70,7 @@ def read_corpus(
 def convert_to_docs(
     format: str,
     paths: Sequence[Path],
-    out: Path,
+    out: Path | Output,
     *,
     lang: str,
     layers: Layers = ALL_ENTS,
@@ -78,7 +79,7 @@ def convert_to_docs(
     task: str = "",
     skip_bad: bool = False,
     allow_loss: bool = False,
-    report_path: Path | None = None,
+    report: Path | Output | None = None,
     on_progress: Callable[[float, int], None] = ignore,
     on_skip: Callable[[BioclinError], None] = ignore,
     on_report: Callable[[LossReport], None] = ignore,
@@ -86,13 +87,13 @@ def convert_to_docs(
     """Convert a corpus into gold Docs and count what became of every span.
 
     format, paths, labels, keep, on_progress: See `read_corpus`.
-    out (Path): The output, see `write_docs`. An error leaves it as it was.
+    out (Path | Output): The output, see `write_docs`. An error leaves it as it was.
     lang (str): Language of the notes.
     layers (Layers): Label -> layer, see `ALL_ENTS`.
     task (str): Name of the task that the corpus was annotated for.
     skip_bad (bool): Skip and count documents that cannot be read.
     allow_loss (bool): Accept more lost spans than 0.1 %.
-    report_path (Path | None): File for the loss report; None for NAME.report.json beside `out`.
+    report (Path | Output | None): The loss report; None for NAME.report.json beside `out`.
     on_skip (Callable): Called with the error of each document that is skipped.
     on_report (Callable): Called with the loss report before it is checked.
     RAISES (BioclinError): A document cannot be read, or too many spans are lost.
@@ -106,12 +107,12 @@ def convert_to_docs(
         )
         for document in documents:
             yield make_gold_doc(nlp, document, layers=layers, task=task, report=losses)
-        losses.write(report_path or out.with_suffix(".report.json"))
+        losses.write(report or make_report_output(None, path, overwrite=True))
         on_report(losses)
         losses.check(allow_loss=allow_loss)  # an error here leaves `out` as it was
 
     nlp = make_nlp(lang)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    path = out if isinstance(out, Path) else out.path
     write_docs(make_docs(), out)
 
 

@@ -1,5 +1,7 @@
 """Docs on disk: spaCy's DocBin, in shards, because a single one fails past 2 GB."""
 
+import gc
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -7,14 +9,36 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ..errors import BioclinError
-from ..files import check_output, replace, temporary_folder
+from ..files import CHUNK_BYTES, check_regular
+from ..outputs import Output
+from ..types import GOLD_KEY
 
 SUFFIX = ".spacy"
 SHARD = r"\d{5}\.spacy"
+# spaCy cannot write more, and no compression of zlib is stronger.
+MAX_BYTES, MAX_RATIO = 2**32, 1032
 SHARD_TOKENS = 2_000_000  # about 220 MB before compression; msgpack ends at 2 GB
 
 
-def write_docs(docs: Iterable[Doc], out: Path, *, shard_tokens: int = SHARD_TOKENS) -> int:
+def make_docs_output(
+    out: Path,
+    *,
+    inputs: Iterable[Path] = (),
+    others: Iterable[Path | None] = (),
+    overwrite: bool,
+) -> Output:
+    """Make the output for a file of Docs, see `Output`.
+
+    RAISES (BioclinError): The suffix is wrong, the output is there already, or it is a folder that
+        holds other files than shards.
+    """
+    if out.suffix != SUFFIX:
+        raise BioclinError(f"{out}: the name of a file of Docs has to end in {SUFFIX}")
+    only = SHARD if out.is_dir() else ""
+    return Output(out, inputs=inputs, others=others, overwrite=overwrite, only=only, private=True)
+
+
+def write_docs(docs: Iterable[Doc], out: Path | Output, *, shard_tokens: int = SHARD_TOKENS) -> int:
     """Write Docs as `OUT`: a file if one shard holds them all, else a folder of that name with
     00000.spacy, 00001.spacy, … Either is a path that `spacy train` and `make_corpus` take.
 
@@ -22,14 +46,14 @@ def write_docs(docs: Iterable[Doc], out: Path, *, shard_tokens: int = SHARD_TOKE
     only once all is written.
 
     docs (Iterable[Doc]): The Docs, with their user_data.
-    out (Path): Where to, with the suffix ".spacy".
+    out (Path | Output): Where to, with the suffix ".spacy". At a path, older Docs are replaced.
     shard_tokens (int): A shard is closed once it holds this many tokens.
     RETURNS (int): The number of Docs.
-    RAISES (BioclinError): See `check_docs_output`.
+    RAISES (BioclinError): See `make_docs_output`.
     """
-    check_docs_output(out, overwrite=True)
-    with temporary_folder(out) as temporary:
-        shards = temporary / out.name
+    output = make_docs_output(out, overwrite=True) if isinstance(out, Path) else out
+    with output.make() as made:
+        shards = made.with_name("shards")
         shards.mkdir(mode=0o700)
         n_docs = n_shards = n_tokens = 0
         shard = DocBin(store_user_data=True)
@@ -43,19 +67,8 @@ def write_docs(docs: Iterable[Doc], out: Path, *, shard_tokens: int = SHARD_TOKE
         shard.to_disk(last)
         for path in shards.iterdir():
             path.chmod(0o600)
-        replace(shards if n_shards else last, out)
+        (shards if n_shards else last).rename(made)
     return n_docs
-
-
-def check_docs_output(out: Path, *, inputs: Iterable[Path] = (), overwrite: bool) -> None:
-    """Refuse a file of Docs that would replace something, see `check_output`.
-
-    RAISES (BioclinError): The suffix is wrong, the output is there already, or it is a folder that
-        holds other files than shards.
-    """
-    if out.suffix != SUFFIX:
-        raise BioclinError(f"{out}: the name of a file of Docs has to end in {SUFFIX}")
-    check_output(out, inputs=inputs, overwrite=overwrite, only=SHARD if out.is_dir() else "")
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
@@ -68,20 +81,80 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """
     n_docs = 0
     for shard in _shards(path):
-        try:
-            doc_bin = DocBin(store_user_data=True).from_disk(shard)
-        except Exception as error:  # zlib, msgpack and key errors: all mean "no DocBin"
-            raise BioclinError(
-                f"{shard}: not a DocBin file of spaCy ({type(error).__name__}); make it again with "
-                "`bioclin convert`"
-            ) from None
-        for doc in doc_bin.get_docs(vocab):
+        for doc in _read_shard(shard, vocab):
             n_docs += 1
             yield doc
     if not n_docs:
         raise BioclinError(
             f"{path}: holds no Docs; make it with `bioclin convert FORMAT IN {path}`"
         )
+
+
+def _read_shard(shard: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Read the Docs of a file, and check what spaCy finds out only when it is used."""
+    number = 0
+    fault = ""
+    try:
+        _check_size(shard)
+        for doc in DocBin().from_disk(shard).get_docs(vocab):
+            _check_doc(doc)
+            yield doc
+            number += 1
+    except BioclinError:
+        raise
+    except OSError as error:
+        fault = f"cannot be read ({error.strerror})"
+    except Exception as error:  # of zlib, msgpack, numpy and spaCy; it may quote a note
+        at = f", damaged behind Doc {number}" if number else ""
+        fault = (
+            f"not a DocBin file of spaCy ({type(error).__name__}{at}); make it again with `bioclin "
+            "convert`"
+        )
+    finally:
+        gc.enable()  # srsly switches it off, and leaves it off after an error
+    if fault:
+        raise BioclinError(f"{shard}: {fault}")
+
+
+def _check_size(shard: Path) -> None:
+    """Refuse a file that is small only as long as it is compressed.
+
+    RAISES (BioclinError): It is.
+    """
+    check_regular(shard)
+    if shard.stat().st_size * MAX_RATIO <= MAX_BYTES:
+        return
+    unpacked = 0
+    decompressor = zlib.decompressobj()
+    with shard.open("rb") as file:
+        while chunk := decompressor.unconsumed_tail or file.read(CHUNK_BYTES):
+            unpacked += len(decompressor.decompress(chunk, CHUNK_BYTES))
+            if unpacked > MAX_BYTES:
+                raise BioclinError(
+                    f"{shard}: holds more than {MAX_BYTES // 2**30} GB, which spaCy cannot read; "
+                    "make it again with `bioclin convert`, which writes several files"
+                )
+
+
+def _check_doc(doc: Doc) -> None:
+    """Touch what can be wrong in a Doc from a file: strings that are missing, offsets.
+
+    RAISES (Exception): Something is.
+    """
+    doc.text.encode("utf-8")
+    for group in (doc.ents, *doc.spans.values()):
+        for span in group:
+            span.label_, span.kb_id_, span.id_  # noqa: B018
+    if GOLD_KEY not in doc.user_data:
+        return
+    gold = doc.user_data[GOLD_KEY]
+    for layer, spans in gold["layers"].items():
+        for start, end, label, kb_id in spans:
+            strings = (gold["id"], gold["task"], layer, label, kb_id)
+            if not 0 <= start <= end <= len(doc.text) or not all(
+                isinstance(s, str) for s in strings
+            ):
+                raise ValueError
 
 
 def _shards(path: Path) -> list[Path]:

@@ -232,16 +232,15 @@ def overlaps(spans: list[CharSpan]) -> list[str]:
         one that starts before it.
     """
     kinds: list[str] = []
-    open_spans: list[CharSpan] = []
-    for start, end, label in sorted(spans, key=lambda span: (span[0], -span[1], span[2])):
-        open_spans = [span for span in open_spans if span[1] > start]
-        if (start, end, label) in open_spans:
-            kinds.append("duplicate")
-        elif any(span[1] >= end for span in open_spans):
-            kinds.append("nested")
-        elif open_spans:
-            kinds.append("crossing")
-        open_spans.append((start, end, label))
+    before: CharSpan | None = None
+    furthest = -1  # end of the spans that start before
+    for span in sorted(spans, key=lambda span: (span[0], -span[1], span[2])):
+        start, end, _ = span
+        if furthest > start:
+            duplicate = span == before and start < end
+            nested = furthest >= end
+            kinds.append("duplicate" if duplicate else "nested" if nested else "crossing")
+        before, furthest = span, max(furthest, end)
     return kinds
 
 

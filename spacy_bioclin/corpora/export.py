@@ -1,28 +1,29 @@
 """Write documents in another format, and count what it cannot hold."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ..errors import BioclinError
-from ..files import check_output, replace, temporary_folder
+from ..outputs import Output, write_new
 from ..types import (
     AnnotatedText,
     NoteAnnotation,
     RelationAnnotation,
     SpanAnnotation,
 )
-from .docbin import check_docs_output
-from .files import LAYOUT, to_file_name
+from .docbin import make_docs_output
+from .files import LAYOUT, to_file_path
 from .formats import FORMATS, Format
 
 
-def check_corpus_output(
+def make_corpus_output(
     out: Path, format: str, *, inputs: Iterable[Path] = (), overwrite: bool
-) -> None:
-    """Refuse an output that would replace something, or that the format cannot be written to.
+) -> Output:
+    """Make the output for a corpus in a format, see `Output`.
 
     out (Path): A file or a folder, depending on the format.
     format (str): One of `FORMATS`.
@@ -31,24 +32,27 @@ def check_corpus_output(
     """
     if format not in FORMATS:
         raise BioclinError(f"--to is {format!r}, want one of {', '.join(FORMATS)}")
-    suffixes = FORMATS[format].suffixes
     if format == "spacy":
-        check_docs_output(out, inputs=inputs, overwrite=overwrite)
-    elif FORMATS[format].format_document:
-        only = f".*({'|'.join(map(re.escape, suffixes))})"
-        check_output(out, inputs=inputs, overwrite=overwrite, only=only)
+        return make_docs_output(out, inputs=inputs, overwrite=overwrite)
+    suffixes, only = FORMATS[format].suffixes, ""
+    if FORMATS[format].format_document:
+        only = f".*({'|'.join(map(re.escape, suffixes))})|.+%"  # a long name has folders
     elif out.suffix not in suffixes:
         raise BioclinError(f"{out}: want a file for {format}, ending in {' or '.join(suffixes)}")
-    else:
-        check_output(out, inputs=inputs, overwrite=overwrite)
+    return Output(out, inputs=inputs, overwrite=overwrite, only=only, private=True)
 
 
 def write_corpus(
-    documents: Iterable[AnnotatedText], out: Path, format: str, *, allow_loss: bool = False
+    documents: Iterable[AnnotatedText],
+    out: Path | Output,
+    format: str,
+    *,
+    allow_loss: bool = False,
 ) -> tuple[int, Counter[str]]:
     """Write documents, whole or not at all, and read each again to see what the format lost.
 
-    out (Path): See `check_corpus_output`. Only the user may read it.
+    out (Path | Output): See `make_corpus_output`. Only the user may read it. At a path, an older
+        corpus is replaced.
     format (str): One of `FORMATS`, but not "spacy".
     allow_loss (bool): Leave out spans that the format cannot hold.
     RETURNS (tuple[int, Counter[str]]): Number of documents; kind of annotation -> how many of them
@@ -56,8 +60,8 @@ def write_corpus(
     RAISES (BioclinError): The format cannot hold a text, or not all spans.
     """
     form, n_docs, lost = FORMATS[format], 0, Counter[str]()
-    with temporary_folder(out) as temporary:
-        made = temporary / out.name
+    output = make_corpus_output(out, format, overwrite=True) if isinstance(out, Path) else out
+    with output.make() as made:
         if form.format_document:
             made.mkdir(mode=0o700)
             pairs = _write_folder(documents, made, form)
@@ -74,24 +78,32 @@ def write_corpus(
                     f"{document.id}: {format} cannot hold all of its spans (some overlap, or end "
                     "within a word?); write another format, or leave them out with --allow-loss"
                 )
-        replace(made, out)
     return n_docs, lost
 
 
 def _write_folder(
     documents: Iterable[AnnotatedText], folder: Path, form: Format
 ) -> Iterator[tuple[AnnotatedText, AnnotatedText]]:
-    """Write the files of each document; an id that is there already gets a number."""
+    """Write the files of each document; an id that is there already gets a number.
+
+    Names that differ in case alone are avoided, for some disks hold only one of them.
+    """
     assert form.format_document
+    ids: set[str] = set()
+    taken: Counter[str] = Counter()
     for document in documents:
-        name, number = to_file_name(document.id), 1
-        while (folder / f"{name}{form.suffixes[0]}").exists():
+        id, number = document.id, 1
+        while id in ids:
             number += 1
-            name = to_file_name(f"{document.id}-{number}")
+            id = f"{document.id}-{number}"
+        ids.add(id)
+        folded = unicodedata.normalize("NFC", to_file_path(id)).casefold()
+        taken[folded] += 1
+        name = to_file_path(id, taken[folded])
         path = folder / name
         for suffix, content in form.format_document(document).items():
             path = folder / f"{name}{suffix}"
-            path.write_bytes(content.encode("utf-8"))
+            write_new(path, content.encode("utf-8"))
         yield document, form.read(path, _refuse)[0]
 
 
@@ -99,8 +111,7 @@ def _write_file(
     documents: list[AnnotatedText], path: Path, form: Format
 ) -> Iterator[tuple[AnnotatedText, AnnotatedText]]:
     assert form.format_file
-    path.touch(mode=0o600)
-    path.write_bytes(form.format_file(documents, path.suffix).encode("utf-8"))
+    write_new(path, form.format_file(documents, path.suffix).encode("utf-8"))
     again = form.read(path, _refuse)
     if len(again) != len(documents):
         raise BioclinError(f"{path.name}: the format cannot hold all documents (are some empty?)")

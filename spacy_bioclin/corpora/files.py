@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..errors import BioclinError
+from ..errors import BioclinError, without_context
 from ..files import check_regular
 from ..types import AnnotatedText, Fragment, SpanAnnotation
 
@@ -17,8 +17,17 @@ NUL = (
 )
 # First part of the ids of annotations that hold the layout of a file, for writing it again.
 LAYOUT = "layout:"
-# Characters of an id that mean something in a path, on any system.
-UNSAFE, ESCAPED = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%]|^\.'), re.compile("%([0-9A-F]{2})")
+# What an id may hold that means something in a path, on any system: separators, wildcards, control
+# characters, half surrogate pairs, dots and blanks at an end, names of devices.
+UNSAFE = re.compile(
+    r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\:*?"<>|%]|^[. ]|[. ]\Z|'
+    r"^.(?=(?:(?<=c)on|(?<=p)rn|(?<=a)ux|(?<=n)ul|(?<=c)om\d|(?<=l)pt\d)(?:\.|\Z))",
+    re.IGNORECASE,
+)
+ESCAPED = re.compile("(?:%[0-9A-F]{2})+")
+PATH_UNIT = re.compile("%[0-9A-F]{2}|.", re.DOTALL)
+PART_BYTES = 200  # of a name, without suffix; a longer one is divided
+OFFSET = re.compile("[0-9]{1,18}")  # str.isdigit is also true of "²", which int refuses
 # Called with the name of a bad file or document and what is wrong with it.
 OnError = Callable[[str, BioclinError], None]
 Reader = Callable[..., list[AnnotatedText]]
@@ -32,6 +41,9 @@ def raise_error(name: str, error: BioclinError) -> None:
 def skip_errors(read: Reader) -> Reader:
     """Make a reader pass the error of a whole file to `on_error`, as it does for a document.
 
+    Whatever a reader or its library stumbles over becomes a `BioclinError` that names the file and
+    holds nothing of its content.
+
     read (Reader): Reads a file, and calls `on_error` for bad documents.
     """
 
@@ -41,22 +53,36 @@ def skip_errors(read: Reader) -> Reader:
 
         def on_document(name: str, error: BioclinError) -> None:
             try:
-                on_error(name, error)
+                with without_context():
+                    on_error(name, error)
             except BioclinError as refusal:
                 refused.append(refusal)
                 raise
 
         try:
-            return read(path, on_document)
+            with without_context():
+                return read(path, on_document)
         except BioclinError as error:
             if error in refused:
                 raise
-            on_error(path.name, error)
-            return []
+            found = error
+        except Exception as error:
+            found = BioclinError(f"{path}: {describe_damage(error)}")
+        on_error(path.name, found)
+        return []
 
     return read_or_skip
 
 
+def describe_damage(error: Exception) -> str:
+    """Describe what a library stumbled over, without its message, which may quote the file."""
+    return (
+        f"cannot be read ({type(error).__name__}): damaged, or of another format; get or make the "
+        "file again"
+    )
+
+
+@without_context()
 def read_text(path: Path, encoding: str = "utf-8") -> str:
     """Read a text with nothing changed: byte-order mark, CR and tabs stay, for offsets count them.
 
@@ -73,6 +99,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     return decode(data, encoding, str(path))
 
 
+@without_context()
 def decode(data: bytes, encoding: str, source: str) -> str:
     """Decode a text with nothing changed, see `read_text`.
 
@@ -107,31 +134,83 @@ def check_encoding(name: str) -> str:
     return usual
 
 
-def to_file_name(id: str) -> str:
-    """Make a file name from a document's id, which may hold anything, even "../x".
+def to_file_path(id: str, number: int = 1) -> str:
+    """Make the path, without suffix, of a document's files from its id, which may hold anything.
 
-    RETURNS (str): The id, with unsafe characters written as %XX. `from_file_name` reverses it.
+    number (int): From 2 on if other ids differ from it in case alone.
+    RETURNS (str): A name, in folders if it is long; unsafe characters are written as %XX, by their
+        UTF-8 bytes. `from_file_path` reverses it.
     """
-    return UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", id) or "%"
+    end = "" if number == 1 else f"%~{number}"
+    parts, size = [""], 0
+    for unit in PATH_UNIT.findall(UNSAFE.sub(_escape, id) or "%"):
+        size += len(unit.encode("utf-8"))
+        if size > PART_BYTES:
+            parts.append("")
+            size = len(unit.encode("utf-8"))
+        parts[-1] += unit
+    return "%/".join(parts) + end
 
 
-def from_file_name(name: str) -> str:
-    """Read the id of a document from the name, without suffix, of its file."""
-    id = ESCAPED.sub(lambda match: chr(int(match[1], 16)), "" if name == "%" else name)
-    return id if to_file_name(id) == name else name  # a name that `to_file_name` would not make
+def from_file_path(path: Path) -> str:
+    """Read the id of a document from the path of one of its files."""
+    name = path.stem
+    for parent in path.parents:
+        if not parent.name.endswith("%") or parent.name == "%":
+            break
+        name = f"{parent.name}/{name}"
+    plain, _, number = name.rpartition("%~")
+    if not plain or not number.isascii() or not number.isdecimal():
+        plain, number = name, "1"
+    try:
+        joined = "" if plain == "%" else plain.replace("%/", "")
+        id = ESCAPED.sub(lambda match: _unescape(match[0]), joined)
+        if to_file_path(id, int(number)) == name:
+            return id
+    except UnicodeError:
+        pass
+    return path.stem  # a name that `to_file_path` would not make
 
 
-def check_offsets(start: str, end: str, text_length: int, where: str) -> Fragment:
+def _escape(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
+
+
+def _unescape(escaped: str) -> str:
+    return bytes.fromhex(escaped.replace("%", "")).decode("utf-8", "surrogatepass")
+
+
+def is_offset(text: str) -> bool:
+    """Tell whether a string is a number that can be an offset."""
+    return OFFSET.fullmatch(text) is not None
+
+
+def check_offsets(start: object, end: object, text_length: int, where: str) -> Fragment:
     """Read the offsets of a span.
 
+    start, end (object): Numbers, or strings for which `is_offset` is true.
     where (str): File and line, for the error message.
     RAISES (BioclinError): They are not within the text.
     """
-    if not int(start) <= int(end) <= text_length:
+    if not (is_offset(str(start)) and is_offset(str(end))):  # -1, 1.5, True
+        raise BioclinError(f"{where}: an offset is not a whole number of characters")
+    first, behind = int(str(start)), int(str(end))
+    if not first <= behind <= text_length:
         raise BioclinError(
-            f"{where}: offsets {start}-{end} are not within the text ({text_length} characters)"
+            f"{where}: offsets {first}-{behind} are not within the text ({text_length} characters)"
         )
-    return int(start), int(end)
+    return first, behind
+
+
+def check_no_entities(xml: str, source: str) -> None:
+    """Refuse XML that defines entities: they can read other files, or grow without end.
+
+    RAISES (BioclinError): It does.
+    """
+    if "<!ENTITY" in xml:
+        raise BioclinError(
+            f"{source}: defines XML entities (<!ENTITY), which no corpus needs; remove them"
+        )
 
 
 def get_fragment(span: SpanAnnotation, document: str) -> Fragment:

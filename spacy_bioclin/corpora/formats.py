@@ -78,6 +78,16 @@ def find_files(format: str, paths: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
+def list_inputs(format: str, paths: Iterable[Path]) -> list[Path]:
+    """List the paths of a corpus and all files in them that the format may read.
+
+    format (str): One of `FORMATS`; of another, only the paths are listed.
+    """
+    suffixes = FORMATS[format].suffixes if format in FORMATS else ()
+    inside = (file for path in paths if path.is_dir() for file in path.rglob("*"))
+    return [*paths, *(file for file in inside if file.suffix in suffixes)]
+
+
 def relabel(annotated: AnnotatedText, labels: Mapping[str, str]) -> AnnotatedText:
     """Rename the labels of spans.
 

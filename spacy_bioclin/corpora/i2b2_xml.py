@@ -5,13 +5,15 @@ from pathlib import Path
 
 from lxml import etree
 
-from ..errors import BioclinError
+from ..errors import BioclinError, without_context
 from ..types import AnnotatedText, Annotation, NoteAnnotation, SpanAnnotation
 from .files import (
     OnError,
+    check_no_entities,
     check_offsets,
-    from_file_name,
+    from_file_path,
     get_fragment,
+    is_offset,
     raise_error,
     read_text,
     skip_errors,
@@ -23,6 +25,7 @@ TEXT = re.compile(r"<TEXT><!\[CDATA\[(.*?)\]\]></TEXT>", re.DOTALL)
 ELEMENT, COMMENT = "element", "comment"
 
 
+@without_context()
 def parse_i2b2(content: str, id: str, source: str) -> AnnotatedText:
     """Read the content of an XML file.
 
@@ -36,6 +39,7 @@ def parse_i2b2(content: str, id: str, source: str) -> AnnotatedText:
     if found is None:
         raise BioclinError(f"{source}: no <TEXT><![CDATA[…]]></TEXT>; is it i2b2 2014 XML?")
     text = found[1]
+    check_no_entities(content[: found.start()] + content[found.end() :], source)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     try:
         root = etree.fromstring(content.encode("utf-8"), parser)
@@ -43,6 +47,8 @@ def parse_i2b2(content: str, id: str, source: str) -> AnnotatedText:
         raise BioclinError(f"{source}, line {error.lineno}: malformed XML") from None
     annotations: list[Annotation] = []
     for number, tag in enumerate(root.iterfind("TAGS/*"), start=1):
+        if not isinstance(tag.tag, str):
+            continue  # a comment
         span = _parse_tag(tag, number, len(text), f"{source}, line {tag.sourceline}")
         annotations += [span, NoteAnnotation("", ELEMENT, span.id, str(tag.tag))]
         if "comment" in tag.attrib:
@@ -84,12 +90,12 @@ def format_i2b2(annotated: AnnotatedText, *, root: str = "deIdi2b2") -> str:
 @skip_errors
 def read_i2b2(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read an XML file, see `parse_i2b2`."""
-    return [parse_i2b2(read_text(path), from_file_name(path.stem), str(path))]
+    return [parse_i2b2(read_text(path), from_file_path(path), str(path))]
 
 
 def _parse_tag(tag: "etree._Element", number: int, text_length: int, where: str) -> SpanAnnotation:
     start, end = tag.get("start", ""), tag.get("end", "")
-    if not (start.isdigit() and end.isdigit()):
+    if not (is_offset(start) and is_offset(end)):
         raise BioclinError(f"{where}: <{tag.tag}> has no start and end")
     fragment = check_offsets(start, end, text_length, where)
     id = tag.get("id") or f"T{number}"

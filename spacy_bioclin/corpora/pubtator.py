@@ -17,6 +17,7 @@ from .files import (
     blocks,
     check_offsets,
     get_fragment,
+    is_offset,
     raise_error,
     read_text,
     skip_errors,
@@ -88,9 +89,9 @@ def _parse_line(
     pmid, *fields = line.split("\t")
     if pmid != document:
         raise BioclinError(f"{where}: the line does not begin with the id of its document")
-    if len(fields) == 3 and not fields[0].isdigit():
+    if len(fields) == 3 and not is_offset(fields[0]):
         return [RelationAnnotation(f"R{number}", fields[0], _roles(fields[1:]))]
-    if len(fields) not in (5, 6) or not (fields[0].isdigit() and fields[1].isdigit()):
+    if len(fields) not in (5, 6) or not all(map(is_offset, fields[:2])):
         raise BioclinError(
             f"{where}: expected PMID, start, end, mention, type and concept ids, or PMID, relation "
             f"and two concept ids, separated by tabs; found {len(fields) + 1} columns"

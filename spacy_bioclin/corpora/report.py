@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..errors import BioclinError
-from ..files import write_atomic
+from ..outputs import Output
 
 # What can happen to a span, and, last, to a document. A span can be counted under several.
 KINDS = {
@@ -25,8 +26,32 @@ KINDS = {
     "empty": "touches no token: lost",
     "skipped": "documents that could not be read",
 }
+MAX_BYTES = 2**26  # of a loss report, which names files
 MAX_LOST = 0.001  # share of spans; DESIGN.md "Nothing lost"
 MAX_WRONG = 0.01  # share of spans; with more, the text is not the one that was annotated
+
+
+def make_report_output(
+    report: Path | None, out: Path, *, inputs: Iterable[Path] = (), overwrite: bool
+) -> Output:
+    """Make the output for a loss report, see `Output`.
+
+    report (Path | None): Its file; None for NAME.report.json beside `out`, which may replace an
+        older loss report, for a conversion that fails leaves one.
+    out (Path): The Docs.
+    RAISES (BioclinError): See `check_output`.
+    """
+    path = report or out.with_suffix(".report.json")
+    renewed = report is None and _is_report(path)
+    return Output(path, inputs=inputs, others=[out], overwrite=overwrite or renewed)
+
+
+def _is_report(path: Path) -> bool:
+    try:
+        content = json.loads(path.read_bytes()) if path.stat().st_size < MAX_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and content.keys() >= {"docs", "read", "kept", "lost", "files"}
 
 
 class LossReport:
@@ -63,9 +88,10 @@ class LossReport:
         files = {kind: dict(sorted(names.items())) for kind, names in self.files.items() if names}
         return {**counts, "files": files}
 
-    def write(self, path: Path) -> None:
-        """Write the report as JSON."""
-        write_atomic(path, json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
+    def write(self, path: Path | Output) -> None:
+        """Write the report as JSON, at a path in place of an older one."""
+        output = Output(path, overwrite=True) if isinstance(path, Path) else path
+        output.write(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
 
     def to_table(self) -> Table:
         """Make a table with a row for each count, for the terminal."""

@@ -1,5 +1,6 @@
 """`bioclin_deid`: merge the spans of the detectors, and write a note that is safe to share."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -23,14 +24,15 @@ from .detect.allow_list import load_allow_list
 from .detect.known_patient import find_known
 from .detect.masks import find_brackets, find_masks
 from .detect.repeats import NAMES, REPEAT, find_repeats, values_to_hide
-from .labels import find_phi_type, label_of, map_label, phi_type_of, possible_labels
-from .merge import choose_labels, merge_spans, subtract
+from .labels import check_scheme, find_phi_type, label_of, map_label, phi_type_of, possible_labels
+from .merge import Places, choose_labels, merge_spans
 from .operators import YEAR, NoteContext, Target, apply_operator
 from .policy import Policy, make_policy
 from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
-from .secret import patient_secret, read_key
+from .secret import SecretKey, patient_secret, read_key
 from .spans import NEURAL, PhiSpan, get_phi, make_span
+from .surrogates.by_label import MAX_CHARS
 from .surrogates.context import DateShift, SurrogateContext
 from .surrogates.dates import shift_days
 from .surrogates.persons import find_first_names
@@ -85,7 +87,7 @@ class Deidentifier(Pipe):
     """Merge PHI spans, and write the safe note to `doc._.deid`.
 
     key (bytes | None): The secret key from which hashes, surrogates and shifted dates are derived;
-        by default the environment's BIOCLIN_DEID_KEY. It is never saved.
+        by default the environment's BIOCLIN_DEID_KEY. It is never saved, nor pickled (`SecretKey`).
     thresholds (dict[str, float]): Least calibrated confidence by label, from `bioclin calibrate`.
     calibration (dict[str, Platt]): By group of spans: "ner:LABEL", or kind of a rule.
     calibrated_scheme (str): Scheme of the labels in `thresholds` and `calibration`; the policy may
@@ -106,7 +108,7 @@ class Deidentifier(Pipe):
         self.lang: str = nlp.lang
         self.spans_key = spans_key
         self.policy: Policy = make_policy(policy, lang=nlp.lang, source=f"[components.{name}]")
-        self.key: bytes | None = read_key()
+        self.key = read_key()
         self.thresholds: dict[str, float] = {}
         self.calibration: dict[str, Platt] = {}
         self.calibrated_scheme: str = self.policy.scheme
@@ -114,6 +116,16 @@ class Deidentifier(Pipe):
         self._allow_list = load_allow_list(nlp.lang)
         self._stop_words = nlp.Defaults.stop_words
         install_extensions()
+
+    @property
+    def key(self) -> bytes | None:
+        """The secret key, see `SecretKey`."""
+        return self._key.reveal()
+
+    @key.setter
+    def key(self, key: bytes | None) -> None:
+        """Set the secret key; None for none."""
+        self._key = SecretKey(key)
 
     def __call__(self, doc: Doc) -> Doc:
         """Merge `doc.spans[spans_key]` and write the safe note.
@@ -134,7 +146,8 @@ class Deidentifier(Pipe):
         edits, written, operators = self._replace(spans, text, patient)
         safe, offsets = rewrite(text, edits)
         # Masks of an earlier run count as written, unless something in them was replaced.
-        left = [mask for mask in masks if not any(a < mask[1] and mask[0] < b for a, b, _ in edits)]
+        replaced = Places(edits)
+        left = [mask for mask in masks if not replaced.touch(*mask)]
         ours = [offsets.to_safe(start, end) for start, end in sorted([*written, *left])]
         tokens = self._tokenize(safe)
         doc.user_data[DEID_KEY] = {
@@ -167,7 +180,7 @@ class Deidentifier(Pipe):
             overlap; and how many the allow-list took away.
         """
         text, scheme = doc.text, self.policy.scheme
-        masks = find_masks(text, scheme, self.key)
+        masks = Places(find_masks(text, scheme, self.key))
         candidates: list[tuple[PhiSpan, frozenset[str]]] = []
         n_allowed = 0
         for span in get_phi(doc, self.spans_key):
@@ -179,7 +192,7 @@ class Deidentifier(Pipe):
             span = span._replace(label=map_label(span.label, scheme))
             confidence = self._calibrate(span.confidence, label, span.detector)
             if confidence >= self.thresholds.get(label, 0.0):
-                pieces = subtract(span._replace(confidence=confidence), masks)
+                pieces = masks.cut(span._replace(confidence=confidence))
                 candidates += [(piece, meant) for piece in pieces]
         return choose_labels(candidates), n_allowed
 
@@ -256,7 +269,11 @@ class Deidentifier(Pipe):
         forbidden = frozenset(map(fold_alnum, words)) - {""}
         scheme = self.policy.scheme
         is_name = [phi_type_of(span.label, scheme) in NAMES for span in spans]
-        names = [value for value, found in zip(values, is_name, strict=True) if found]
+        names = [
+            value
+            for value, found in zip(values, is_name, strict=True)
+            if found and len(value) <= MAX_CHARS
+        ]
         first_names = find_first_names([*names, *(patient.get("names") or ())], self.lang)
         made = SurrogateContext(secret, self.lang, forbidden, dates, first_names)
         return NoteContext(self.lang, made, {})
@@ -267,10 +284,23 @@ class Deidentifier(Pipe):
         scheme = self.calibrated_scheme
         return {"thresholds": self.thresholds, "calibration": calibration, "scheme": scheme}
 
-    def _set_state(self, state: dict[str, Any]) -> None:
-        self.thresholds = state["thresholds"]
-        self.calibration = {group: Platt(*p) for group, p in state["calibration"].items()}
-        self.calibrated_scheme = state.get("scheme", self.policy.scheme)  # not saved before 0.3
+    def _set_state(self, state: Any) -> None:
+        """Take over what was saved. A threshold that is no number would let PHI through."""
+        try:
+            thresholds, calibration = dict(state["thresholds"]), dict(state["calibration"])
+            platts = {group: Platt(*platt) for group, platt in calibration.items()}
+            numbers = [number for platt in platts.values() for number in platt]
+            right = all(math.isfinite(number) for number in [*thresholds.values(), *numbers])
+            scheme = state.get("scheme", self.policy.scheme)  # not saved before 0.3
+            check_scheme(scheme)
+        except (TypeError, KeyError, ValueError, AttributeError):
+            right = False
+        if not right:
+            raise BioclinError(
+                f"[components.{self.name}] calibration.json is damaged: copy the pipeline again, "
+                "or run bioclin calibrate again"
+            )
+        self.thresholds, self.calibration, self.calibrated_scheme = thresholds, platts, scheme
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize thresholds and calibration."""
@@ -288,7 +318,12 @@ class Deidentifier(Pipe):
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Deidentifier":
         """Load what `to_disk` saved."""
-        self._set_state(srsly.read_json(Path(path) / "calibration.json"))
+        file = Path(path) / "calibration.json"
+        try:
+            state = srsly.read_json(file)
+        except (ValueError, RecursionError):
+            state = None
+        self._set_state(state)
         return self
 
 

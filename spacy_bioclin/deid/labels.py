@@ -1,6 +1,6 @@
 """Label schemes for protected health information (PHI), and the mapping between them."""
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import srsly
@@ -50,7 +50,7 @@ def label_of(phi_type: str, scheme: str) -> str:
     return types[phi_type][scheme]
 
 
-@cache
+@lru_cache(maxsize=1024)
 def type_of(label: str, scheme: str | None = None) -> str | None:
     """Find the PHI type of a label.
 
@@ -76,7 +76,7 @@ def map_label(label: str, scheme: str) -> str:
     return label_of(phi_type_of(label) or OTHER, scheme)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def possible_labels(label: str, scheme: str) -> frozenset[str]:
     """List the labels of a scheme that a label may mean: "NAME" is a patient's or staff's.
 

@@ -81,9 +81,15 @@ class EncoderModel(Model[list[Doc], FullTransformerBatch]):
         return self.shim.to_bytes()
 
     def from_bytes(self, bytes_data: bytes) -> "EncoderModel":
-        """Load what `to_bytes` wrote."""
-        self.shim.from_bytes(bytes_data)
-        _set_up(self)
+        """Load what `to_bytes` wrote.
+
+        RAISES (BioclinError): The bytes are damaged or of another version.
+        """
+        try:
+            self.shim.from_bytes(bytes_data)
+            _set_up(self)
+        except BioclinError as error:
+            raise BioclinError(f"spacy-bioclin.Encoder.v1, file 'model': {error}") from None
         return self
 
     def _copy(self, seen: dict[int, Any] | None = None) -> "EncoderModel":
@@ -161,6 +167,7 @@ def _rebuild(
 ) -> WindowedEncoder:
     transformer = loading.build_empty(config)
     pieces = loading.unpack_tokenizer(tokenizer)
+    loading.check_pieces(pieces, transformer, "the stored tokenizer")
     return WindowedEncoder(transformer, pieces, max_batch_pieces=max_batch_pieces)
 
 

@@ -1,7 +1,7 @@
 """From text to pieces, and from tokens to the pieces that cover them."""
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,22 @@ class Pieces(NamedTuple):
     strings: list[str]
 
 
+def whole_text_tokenizer(tokenizer: PreTrainedTokenizerFast) -> Any:
+    """Get the fast tokenizer, which neither cuts nor pads from now on.
+
+    A setting is only changed if it is another one: while a thread changes it, no other thread can
+    tokenize. So call this once when a tokenizer is opened.
+
+    RETURNS (tokenizers.Tokenizer): The tokenizer, not a copy.
+    """
+    backend = tokenizer.backend_tokenizer
+    if backend.truncation is not None:
+        backend.no_truncation()
+    if backend.padding is not None:
+        backend.no_padding()
+    return backend
+
+
 def split_into_pieces(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> list[Pieces]:
     """Tokenize whole texts in one call of the fast tokenizer, on all cores, without truncation.
 
@@ -34,9 +50,7 @@ def split_into_pieces(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> l
     """
     if not texts:
         return []
-    backend = tokenizer.backend_tokenizer
-    backend.no_truncation()
-    backend.no_padding()
+    backend = whole_text_tokenizer(tokenizer)
     pieces = []
     encodings = backend.encode_batch(texts, add_special_tokens=False)
     for text, encoding in zip(texts, encodings, strict=True):

@@ -8,6 +8,7 @@ from torch import nn
 
 from ..torch_bridge.memory import free_memory, is_out_of_memory
 from ..torch_bridge.shim import Backprop, TorchShim
+from .loading import build_empty
 from .precision import autocast, choose_precision, convert_linear_layers
 from .strategy.apply import Tuning
 from .strategy.linear import copy_merged
@@ -139,6 +140,10 @@ class EncoderShim(TorchShim):
         """Undo `get_training_state`, in a shim with the same weights."""
         super().set_training_state(state)
         self._memory = None
+
+    def outline(self, cfg: dict[str, Any]) -> nn.Module:
+        """Build the encoder alone, see `TorchShim.outline`: the tokenizer has no weights."""
+        return nn.ModuleDict({"transformer": build_empty(cfg["config"])})
 
     def set_module(self, module: nn.Module, cfg: dict[str, Any]) -> None:
         """Use this encoder from now on, see `TorchShim.set_module`."""

@@ -1,8 +1,9 @@
 """Count which labels are confused, and find the most frequent errors."""
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import repeat
 from typing import NamedTuple
 
 from ..types import CharSpan
@@ -73,14 +74,14 @@ def align(reference: Collection[CharSpan], predicted: Collection[CharSpan]) -> l
 
 
 def _overlapping(left: set[CharSpan], right: set[CharSpan]) -> Iterator[tuple[CharSpan, CharSpan]]:
-    candidates = sorted(right)
-    longest = max((end - start for start, end, _ in right), default=0)
-    for gold in left:
-        first = bisect_left(candidates, (gold[0] - longest,))
-        behind = bisect_left(candidates, (gold[1],))
-        for system in candidates[first:behind]:
-            if gold[0] < system[1]:
-                yield gold, system
+    begun: tuple[list[tuple[int, CharSpan]], ...] = ([], [])  # per side, the first to end on top
+    for (start, end, label), side in sorted([*zip(left, repeat(0)), *zip(right, repeat(1))]):
+        for spans in begun:
+            while spans and spans[0][0] <= start:
+                heappop(spans)
+        span = start, end, label
+        yield from ((span, other) if side == 0 else (other, span) for _, other in begun[1 - side])
+        heappush(begun[side], (end, span))
 
 
 def confusion(docs: Iterable[LayerDoc]) -> Counter[tuple[str | None, str | None]]:

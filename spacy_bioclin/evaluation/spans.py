@@ -9,9 +9,11 @@ once, so splitting a mention in two earns one match and one false positive. The 
 matchings counts, so the scores do not depend on any order and are never below the strict ones.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Set
 from functools import partial
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,19 +118,27 @@ def relaxed_match(reference: set[CharSpan], predicted: set[CharSpan]) -> int:
     character. The partner that ends first overlaps with nothing that the others do not overlap
     with, so it is safe to match it.
     """
-    waiting: tuple[list[CharSpan], list[CharSpan]] = ([], [])  # per side, sorted by end
-    for side, spans in enumerate((reference, predicted)):
-        waiting[side].extend(sorted(spans, key=lambda span: (span[1], span[0])))
+    events = sorted(
+        (position, begins, side, span)
+        for side, spans in enumerate((reference, predicted))
+        for span in spans
+        if span[0] < span[1]
+        for begins, position in enumerate((span[1], span[0]))  # what touches does not overlap
+    )
+    begun: tuple[list[tuple[int, CharSpan]], ...] = ([], [])  # per side, the first to end on top
+    gone: tuple[set[CharSpan], ...] = (set(), set())
     matched = 0
-    while all(waiting):
-        side = int(waiting[1][0][1] < waiting[0][0][1])
-        start, end, _ = waiting[side].pop(0)
-        others = waiting[1 - side]
-        # All spans of the other side end at or after `end`, so those that start before it overlap.
-        partner = next((i for i, other in enumerate(others) if other[0] < end), None)
-        if partner is not None and start < end:
-            matched += 1
-            del others[partner]
+    for _, begins, side, span in events:
+        if begins:
+            heappush(begun[side], (span[1], span))
+        elif span not in gone[side]:
+            gone[side].add(span)
+            others, passed = begun[1 - side], gone[1 - side]
+            while others and others[0][1] in passed:
+                heappop(others)
+            if others:
+                matched += 1
+                passed.add(heappop(others)[1])
     return matched
 
 
@@ -199,21 +209,21 @@ def compare(eg: Example, spans_key: str | None) -> tuple[set[CharSpan], set[Char
         )
     predicted = get_char_spans(eg.predicted, spans_key)
     if spans_key is None:
-        gaps = _find_unannotated(eg.reference)
+        starts, ends = _find_unannotated(eg.reference)
         predicted = {
             span
             for span in predicted
-            if span in reference or not any(s < span[1] and span[0] < e for s, e in gaps)
+            if span in reference or bisect_right(ends, span[0]) >= bisect_left(starts, span[1])
         }
     return reference, predicted
 
 
-def _find_unannotated(doc: Doc) -> list[tuple[int, int]]:
-    """Find the offsets of the tokens without ENT_IOB; none if no token has it."""
+def _find_unannotated(doc: Doc) -> tuple[list[int], list[int]]:
+    """Find where the tokens without ENT_IOB start and end; none if no token has it."""
     missing: list[int] = np.flatnonzero(doc.to_array(ENT_IOB) == 0).tolist()
     if len(missing) == len(doc):
-        return []
-    return [(doc[i].idx, doc[i].idx + len(doc[i])) for i in missing]
+        return [], []
+    return [doc[i].idx for i in missing], [doc[i].idx + len(doc[i]) for i in missing]
 
 
 def span_score(

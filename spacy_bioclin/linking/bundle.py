@@ -2,6 +2,7 @@
 was learned from linked mentions, and vectors of names with their encoder."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any, NamedTuple
 import srsly
 from thinc.util import get_torch_default_device
 
+from ..encoders.files import ENCODER_FILE
 from ..encoders.names import NameEncoder
 from ..errors import BioclinError
+from ..files import check_regular
+from ..outputs import open_folder
 from .candidates import CandidateGenerator
-from .dense.index import DenseIndex
+from .dense.index import FILES, DenseIndex
 from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
 from .ranking import Ranker
@@ -45,8 +49,16 @@ class TrainedModel(NamedTuple):
         RAISES (BioclinError): The folder does not contain one.
         """
         try:
-            return cls(*(json.loads((folder / f).read_text("utf-8")) for f in (RANKER, LEARNED)))
-        except (OSError, ValueError) as error:
+            for file in (RANKER, LEARNED):
+                if (folder / file).exists():
+                    check_regular(folder / file)
+            ranker, learned = (
+                json.loads((folder / file).read_text("utf-8")) for file in (RANKER, LEARNED)
+            )
+            if not isinstance(ranker, dict) or not isinstance(learned, list):
+                raise ValueError("type")
+            return cls(ranker, learned)
+        except (OSError, ValueError, RecursionError) as error:
             raise BioclinError(
                 f"{folder} holds no trained linker ({type(error).__name__}): give the folder that "
                 "`bioclin train-linker` wrote, or null"
@@ -129,6 +141,7 @@ class LinkerBundle:
         try:
             opened = kb if isinstance(kb, KnowledgeBase) else KnowledgeBase.open(kb)
             opened.check_hash(hash)
+            opened.arrays.check()
         except BioclinError as error:
             raise self.error(error) from None
         return opened
@@ -215,10 +228,14 @@ class LinkerBundle:
 
     def from_bytes(self, data: bytes) -> None:
         """Take over what `to_bytes` wrote."""
-        loaded = srsly.msgpack_loads(data)
-        kb, model = loaded[KB], loaded[MODEL]
-        self._model = TrainedModel(*model) if model else None
-        self._restore(loaded["state"], KnowledgeBase.from_bytes(kb) if kb else None)
+        try:
+            loaded = srsly.msgpack_loads(data)
+            kb, model, state = loaded[KB], loaded[MODEL], check_state(loaded["state"])
+            trained = TrainedModel(*model) if model else None
+        except (ValueError, TypeError, KeyError):
+            raise self.error("the bytes are damaged: write them again") from None
+        self._model = trained
+        self._restore(state, KnowledgeBase.from_bytes(kb) if kb else None)
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str]) -> None:
         """Write a description to a folder, and copies of the parts that are saved."""
@@ -239,20 +256,44 @@ class LinkerBundle:
             self.kb.write(target)
             return
         source = Path({MEANINGS: self.meanings, ENCODER: self.encoder}[part] or "")
+        # A package of others may name any folder of this machine: nothing else is taken from it.
+        names = {MEANINGS: re.compile(FILES), ENCODER: ENCODER_FILE}[part]
         if source.resolve() != target.resolve():
-            target.mkdir(parents=True, exist_ok=True)
-            for file in filter(Path.is_file, source.iterdir()):
-                shutil.copyfile(file, target / file.name)
+            with open_folder(target.resolve()) as folder:  # others may have the old files mapped
+                for file in filter(Path.is_file, source.iterdir()):
+                    if names.fullmatch(file.name):
+                        shutil.copyfile(file, folder / file.name)
 
     def from_disk(self, path: str | Path) -> None:
         """Take over what `to_disk` wrote."""
         path = Path(path)
-        state = srsly.read_json(path / STATE)
-        carried = set(state["carried"])
+        try:
+            check_regular(path / STATE)
+            state = check_state(json.loads((path / STATE).read_text("utf-8")))
+            carried = set(state["carried"])
+        except (OSError, ValueError, RecursionError, TypeError, KeyError):
+            raise self.error(f"{path / STATE} is damaged: copy the pipeline again") from None
         self._model = TrainedModel.read(path / MODEL) if MODEL in carried else None
         for part in carried & {MEANINGS, ENCODER}:
             state[part] = str(path / part)
         self._restore(state, path / KB if KB in carried else None)
+
+
+def check_state(state: Any) -> dict[str, Any]:
+    """Check the description of a saved linker.
+
+    RETURNS (dict): The same.
+    RAISES (ValueError): It is damaged.
+    """
+    if not isinstance(state, dict):
+        raise ValueError("type")
+    texts = [state[key] for key in ("kb_setting", KB, MEANINGS, ENCODER)]
+    if not all(text is None or (isinstance(text, str) and "\0" not in text) for text in texts):
+        raise ValueError("type")
+    meta = state["kb_meta"]
+    if meta is not None and not (isinstance(meta, dict) and isinstance(meta.get("hash"), str)):
+        raise ValueError("type")
+    return state
 
 
 def open_meanings(meanings: Path, encoder: str, kb: KnowledgeBase) -> DenseIndex:

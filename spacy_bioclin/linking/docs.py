@@ -12,7 +12,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from ..spans import get_spans
 from ..tokenization.defined_abbreviations import (
     Abbreviation,
-    expand_abbreviations,
+    expand_mentions,
     find_short_forms,
 )
 from .candidates import Candidate
@@ -121,7 +121,7 @@ def mention_texts(
     definitions: dict[str, str] = {}
     for short, long in abbreviations:
         definitions.setdefault(text[slice(*short)], text[slice(*long)])
-    return [expand_abbreviations(span.text, definitions) for span in spans]
+    return expand_mentions([span.text for span in spans], definitions)
 
 
 def _key(span: Span) -> str:

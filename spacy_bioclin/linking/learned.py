@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import BioclinError
 from ..types import FloatArray, IntArray
 from .kb.knowledge_base import KnowledgeBase
 from .names.ngrams import NgramIndex, build_arrays
@@ -16,6 +17,9 @@ from .names.normalize import name_key, normalize
 N_FOLDS = 5
 # Added to the number of mentions of a text, so that rare mentions weigh less than frequent ones.
 SHRINK = 0.5
+
+# More training mentions of one text than anybody has.
+MAX_COUNT = 10**9
 
 # (concept, fold) -> number of mentions.
 FoldCounts = Counter[tuple[int, int]]
@@ -34,14 +38,19 @@ class LearnedMention(NamedTuple):
     fold: int
 
 
+FoldMentions = Counter[LearnedMention]
+
+
 class LearnedNames:
     """Find the concepts that similar training mentions meant.
 
     kb (KnowledgeBase): Contains the concepts; mentions of others are counted in `n_unknown`.
-    mentions (Iterable[LearnedMention]): All training mentions, with repetitions.
+    mentions (Iterable[LearnedMention]): All training mentions, with repetitions, or their counts.
     """
 
-    def __init__(self, kb: KnowledgeBase, mentions: Iterable[LearnedMention]) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, mentions: Iterable[LearnedMention] | FoldMentions
+    ) -> None:
         self.counts = Counter(mentions)
         self.n_unknown = 0
         texts: dict[str, FoldCounts] = defaultdict(Counter)
@@ -146,8 +155,23 @@ class LearnedNames:
 
     @classmethod
     def from_list(cls, kb: KnowledgeBase, rows: Iterable[Sequence[Any]]) -> "LearnedNames":
-        """Make it from the values of `to_list`."""
-        return cls(kb, (LearnedMention(*row[:3]) for row in rows for _ in range(row[3])))
+        """Make it from the values of `to_list`.
+
+        RAISES (BioclinError): They are damaged.
+        """
+        counts: FoldMentions = Counter()
+        for i, row in enumerate(rows):
+            match row:
+                case [str(text), str(kb_id), int(fold), int(n)] if (
+                    0 <= fold < N_FOLDS and 0 < n <= MAX_COUNT
+                ):
+                    counts[LearnedMention(text, kb_id, fold)] += n
+                case _:
+                    raise BioclinError(
+                        f"learned.json, row {i:,}: is not a mention, an id, a fold and a count; "
+                        "copy the folder again, or train it again with `bioclin train-linker`"
+                    )
+        return cls(kb, counts)
 
 
 class _NameTable:

@@ -1,6 +1,5 @@
 """Link mentions to concepts: candidates, ranking and the choice, without spaCy."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 from ..errors import BioclinError
 from ..types import FloatArray, IntArray
 from .candidates import COLUMN, Candidate, CandidateGenerator, Pool
-from .kb.concepts import is_type
+from .kb.concepts import AND, is_type
 from .kb.knowledge_base import KnowledgeBase
 from .names.composites import split_composite
 from .names.normalize import name_key
@@ -17,8 +16,6 @@ from .ranking import Ranker
 
 # Mentions whose links are cached, because notes of one hospital repeat themselves.
 MAX_REMEMBERED = 50_000
-# Joins the ids of the parts of a composite mention.
-AND = "|"
 
 
 class Mention(NamedTuple):
@@ -82,7 +79,7 @@ class Linker:
     ) -> None:
         self.generator, self.ranker, self.lang = generator, ranker, lang
         self.types, self.n_shown, self.threshold = types, n_shown, threshold
-        self._cache: OrderedDict[Mention, Link] = OrderedDict()
+        self._cache: dict[Mention, Link] = {}  # the longest unused first
 
     def __call__(self, mentions: Sequence[Mention]) -> list[Link]:
         """Link mentions; each different one is looked up once.
@@ -90,16 +87,20 @@ class Linker:
         mentions (Sequence[Mention]): Of any number of notes.
         RETURNS (list[Link]): One for each.
         """
+        # Other threads may use and clear the cache meanwhile.
         cache = self._cache
-        new = [mention for mention in dict.fromkeys(mentions) if mention not in cache]
-        cache.update(zip(new, self._link(new), strict=True))
-        links = []
-        for mention in mentions:
-            cache.move_to_end(mention)
-            links.append(cache[mention])
-        while len(cache) > MAX_REMEMBERED:
-            cache.popitem(last=False)
-        return links
+        known: dict[Mention, Link] = {}
+        for mention in dict.fromkeys(mentions):
+            link = cache.pop(mention, None)
+            if link is not None:
+                known[mention] = link
+        new = [mention for mention in dict.fromkeys(mentions) if mention not in known]
+        known.update(zip(new, self._link(new), strict=True))
+        cache.update(known)
+        if len(cache) > MAX_REMEMBERED:
+            for mention in list(cache)[: len(cache) - MAX_REMEMBERED]:
+                cache.pop(mention, None)
+        return [known[mention] for mention in mentions]
 
     def forget(self) -> None:
         """Clear the cache, because candidates or ranking have changed."""

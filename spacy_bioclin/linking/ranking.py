@@ -26,6 +26,17 @@ UNTRAINED = {
 }
 UNTRAINED_NIL = 3.0
 NIL = "nil"
+# The axes of each weight.
+WEIGHTS: dict[str, tuple[str, ...]] = {
+    "scale": ("features",),
+    "hidden": ("features", "hidden"),
+    "hidden_bias": ("hidden",),
+    "out": ("hidden",),
+    "direct": ("features",),
+    NIL: (),
+}
+MAX_WEIGHT = 1e30  # not infinite, nor are sums of a few
+AGAIN = "copy the folder again, or train it again with `bioclin train-linker`"
 
 
 class Ranker:
@@ -90,11 +101,25 @@ class Ranker:
     def from_dict(cls, data: Mapping[str, Any]) -> "Ranker":
         """Make it from the values of `to_dict`.
 
-        RAISES (BioclinError): It was trained with other features than those of this version.
+        RAISES (BioclinError): It was trained with other features than those of this version, or the
+            weights are damaged.
         """
-        if tuple(data["features"]) != FEATURES:
+        try:
+            features = tuple(data["features"])
+            weights = {name: np.array(data["weights"][name], np.float64) for name in WEIGHTS}
+            (n_hidden,) = weights["hidden_bias"].shape
+        except (KeyError, TypeError, ValueError):
+            raise BioclinError(f"ranker.json: is damaged; {AGAIN}") from None
+        if features != FEATURES:
             raise BioclinError(
                 "ranker: trained with the features of another version of spacy-bioclin; train it "
                 "again with `bioclin train-linker`"
             )
-        return cls({name: np.array(values) for name, values in data["weights"].items()})
+        sizes = {"features": N_FEATURES, "hidden": n_hidden}
+        for name, axes in WEIGHTS.items():
+            values = weights[name]
+            if values.shape != tuple(sizes[axis] for axis in axes):
+                raise BioclinError(f"ranker.json: {name} has another shape; {AGAIN}")
+            if not (np.abs(values) < MAX_WEIGHT).all():
+                raise BioclinError(f"ranker.json: {name} has a weight that is no number; {AGAIN}")
+        return cls(weights)

@@ -163,6 +163,23 @@ class ClinicalNer(EntityPipe):
         values["teacher_weight"] = self.teacher_weight
         read_settings(NerSettings, values, where=f"[components.{self.name}]")
 
+    def check_stored(self) -> None:
+        """Check that labels and weights belong together, see `EntityPipe.check_stored`."""
+        super().check_stored()
+        shape = self.model.get_ref("head").shims[0].cfg
+        labels = self.cfg.get("labels")
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise BioclinError("the file 'cfg' has no labels")
+        if not shape:  # saved before it was trained
+            return
+        tag_sets = self.tag_sets
+        found = (len(tag_sets), tag_sets[0].n_tags) if labels else (0, 0)
+        if found != (shape.get("n_layers"), shape.get("n_tags")):
+            raise BioclinError(
+                f"the file 'cfg' has {len(labels)} labels, but the weights are for others: the "
+                "pipeline was not copied completely"
+            )
+
     @property
     def spans_key(self) -> str | None:
         """Key of `doc.spans` where entities are, or None for `doc.ents`."""

@@ -1,18 +1,21 @@
 """What the components that find entities share: where they write them, and how they are scored."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import srsly
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Model
+from thinc.api import Model, xp2torch
 
-from ..errors import BioclinError
+from ..errors import BioclinError, BioclinWarning, first_line
 from ..spans import install_extensions, set_spans
+from ..torch_bridge.outline import check_finite
 from .inference import Entity
 
 ASSIGNS = ["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "span._.probability"]
@@ -70,6 +73,11 @@ class EntityPipe(TrainablePipe):
         changed (Collection[str]): Names of those that were given when loading.
         """
 
+    def check_stored(self) -> None:
+        """Check that what was loaded belongs together. RAISES (BioclinError): It does not."""
+        if not isinstance(self.cfg.get(GIVEN, {}), dict):
+            raise BioclinError("the settings are not a table")
+
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "EntityPipe":
         """Load what `to_disk` wrote.
 
@@ -83,16 +91,40 @@ class EntityPipe(TrainablePipe):
                     "pipeline was not copied completely, or not saved by nlp.to_disk"
                 )
         given = self.cfg[GIVEN]
-        super().from_disk(path, exclude=exclude)
+        with self._explained(str(path)):
+            if "cfg" not in exclude and not isinstance(srsly.read_json(Path(path) / "cfg"), dict):
+                raise BioclinError("the file 'cfg' holds no settings")
+            super().from_disk(path, exclude=exclude)
         self._keep_given(given)
         return self
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "EntityPipe":
         """Load what `to_bytes` wrote."""
         given = self.cfg[GIVEN]
-        super().from_bytes(bytes_data, exclude=exclude)
+        with self._explained("the bytes"):
+            super().from_bytes(bytes_data, exclude=exclude)
         self._keep_given(given)
         return self
+
+    @contextmanager
+    def _explained(self, where: str) -> Iterator[None]:
+        """Let whatever is wrong with stored settings and weights be one line, and check that they
+        are numbers.
+
+        RAISES (BioclinError): Something is wrong.
+        """
+        try:
+            yield
+            self.check_stored()
+            for node in self.model.walk():
+                weights = {name: node.get_param(name) for name in node.param_names}
+                known = {name: xp2torch(w) for name, w in weights.items() if w is not None}
+                check_finite(known)
+        except Exception as error:  # files of other people can raise any error
+            kind = "" if isinstance(error, BioclinError) else f" ({type(error).__name__})"
+            raise BioclinError(
+                f"[components.{self.name}] cannot be loaded from {where}: {first_line(error)}{kind}"
+            ) from None
 
     def _keep_given(self, given: dict[str, Any]) -> None:
         """Restore the settings that were given when loading: those that differ from the config that
@@ -107,5 +139,6 @@ class EntityPipe(TrainablePipe):
         warnings.warn(
             f"[components.{self.name}] does not rehearse, nlp.rehearse() leaves it as it is: "
             "against forgetting, mix annotated examples of the old kind into nlp.update()",
+            BioclinWarning,
             stacklevel=2,
         )

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,17 @@ from build import BuildException, ProjectBuilder
 from packaging.version import InvalidVersion, Version
 from pyproject_hooks import quiet_subprocess_runner
 from spacy.cli.package import package as spacy_package
+from spacy.util import load_config
 
 from ..about import __version__
-from ..errors import BioclinError
-from ..files import check_output
+from ..errors import BioclinError, first_line
+from ..outputs import Output
+from ..vocab import check_components
 from .card import Provenance, find_linkers, make_meta, render_card
 
 CARD = "MODEL_CARD.md"
 PREFIX = "bioclin_"
+TEXTS = ("description", "author", "email", "url", "license")  # of meta.json: one line each
 
 
 def build_wheel(
@@ -55,9 +57,12 @@ def build_wheel(
             "`spacy train` wrote, e.g. training/model-best"
         )
     name, version = check_name(name), check_version(version)
+    stored = read_meta(meta_path)
+    check_links(pipeline)
+    check_config(pipeline / "config.cfg")
     linkers = find_linkers(pipeline)
     meta = make_meta(
-        srsly.read_json(meta_path),
+        stored,
         name=name,
         version=version,
         requirement=requirement(__version__),
@@ -67,12 +72,12 @@ def build_wheel(
     )
     package = f"{meta['lang']}_{name}"
     target = out / f"{package}-{version}-py3-none-any.whl"
-    check_output(target, overwrite=overwrite)
+    output = Output(target, inputs=[pipeline], overwrite=overwrite)
     card = render_card(meta, pipeline, linkers)
-    out.mkdir(parents=True, exist_ok=True)
-    # In `out`, so that the finished wheel is moved into its place at once.
-    with tempfile.TemporaryDirectory(prefix=".package-", dir=out) as folder:
-        source = _lay_out(pipeline, Path(folder), meta, card)
+    with output.make() as made:
+        folder = made.parent / "package"
+        folder.mkdir()
+        source = _lay_out(pipeline, folder, meta, card)
         try:
             builder = ProjectBuilder(source, runner=quiet_subprocess_runner)
             wheel = Path(builder.build("wheel", folder))
@@ -81,7 +86,54 @@ def build_wheel(
                 f"setuptools could not build the wheel ({error}); check that setuptools and wheel "
                 "are installed in this environment"
             ) from error
-        return wheel.replace(target)
+        wheel.rename(made)
+    return target
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Read meta.json, and leave out what would decide more than a description.
+
+    Its language becomes part of paths, its texts are lines of the wheel's metadata, and pip would
+    install what `setup_requires` names.
+
+    RAISES (BioclinError): The file is not the meta.json of a pipeline.
+    """
+    try:
+        meta = srsly.read_json(path)
+    except (OSError, ValueError, RecursionError) as error:
+        raise BioclinError(f"{path}: cannot be read as JSON ({type(error).__name__})") from None
+    if not isinstance(meta, dict) or not re.fullmatch("[a-z]{2,3}", str(meta.get("lang"))):
+        raise BioclinError(f"{path}: not the meta.json of a pipeline: lang is not a language")
+    lines = {key: " ".join(str(meta[key]).split()) for key in TEXTS if meta.get(key) is not None}
+    return {**meta, **lines, "setup_requires": []}
+
+
+def check_config(path: Path) -> None:
+    """Check that the components in config.cfg have names that are no paths.
+
+    RAISES (BioclinError): One has not, or the file cannot be read.
+    """
+    try:
+        config = load_config(path)
+        names = {*config["nlp"]["pipeline"], *config.get("components", {})}
+    except Exception as error:  # files of other people can raise any error
+        raise BioclinError(f"{path}: cannot be read ({first_line(error)})") from None
+    check_components(sorted(names))
+
+
+def check_links(pipeline: Path) -> None:
+    """Check that nothing outside of a pipeline's folder would get into its package.
+
+    RAISES (BioclinError): A symbolic link leads out of the folder, or is broken.
+    """
+    inside = pipeline.resolve()
+    for path in sorted(pipeline.rglob("*")):
+        target = path.resolve()
+        if path.is_symlink() and not (target.is_relative_to(inside) and target.exists()):
+            raise BioclinError(
+                f"{path}: a link to something outside of the pipeline, which would be packaged; "
+                "put a copy in its place"
+            )
 
 
 def check_name(name: str) -> str:

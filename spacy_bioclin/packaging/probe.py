@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..spans import get_layers
+from ..vocab import check_components
 
 # Invented for these checks.
 NOTES = {
@@ -135,6 +136,7 @@ def checks(
         compare(found["pipe"], pipe(copy), EXACT)
 
     def through_disk() -> None:
+        check_components(nlp.component_names)
         nlp.to_disk(folder / "pipeline")
         compare(found["pipe"], pipe(spacy.load(folder / "pipeline")), EXACT)
 

@@ -4,6 +4,7 @@ Training moves names of the same concept together and names of other concepts ap
 nearest name is the right one.
 """
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,16 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import AutoModel
 
-from ..encoders.loading import quiet
+from ..encoders.loading import open_model
 from ..encoders.names import MAX_PIECES, fold_case, mean_vectors
 from ..errors import BioclinError
 from .record import write_json
 from .settings import AlignSettings
 from .trainer import (
     SequentialTrainer,
-    find_checkpoint,
     make_training_arguments,
     open_tokenizer,
+    open_training,
     save_encoder,
     set_up_layers,
     train,
@@ -154,46 +155,49 @@ def align(
         )
     number = np.full(neighbours.shape[0] + 1, -1)
     number[kept] = np.arange(len(kept))
-    last = find_checkpoint(out, resume=resume)
-    tokenizer = open_tokenizer(encoder)
-    torch.manual_seed(settings.seed)
-    with quiet():
-        pretrained = AutoModel.from_pretrained(encoder, torch_dtype=torch.float32)
-    set_up_layers(pretrained, DROPOUT)
+    digest = hashlib.sha256("\n".join(names).encode())
+    digest.update(concepts.tobytes() + neighbours.tobytes())
+    more = {"names": digest.hexdigest()}
+    with open_training(out, settings, {"encoder": encoder}, more, resume=resume) as last:
+        tokenizer = open_tokenizer(encoder)
+        torch.manual_seed(settings.seed)
+        pretrained, _ = open_model(AutoModel, encoder)
+        set_up_layers(pretrained, DROPOUT)
 
-    def collate(batches: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Tensor]:
-        ((rows, labels),) = batches
-        texts = [fold_case(names[row]) for row in rows]
-        encoded = tokenizer(
-            texts, padding=True, truncation=True, max_length=MAX_PIECES, return_tensors="pt"
+        def collate(batches: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Tensor]:
+            ((rows, labels),) = batches
+            texts = [fold_case(names[row]) for row in rows]
+            encoded = tokenizer(
+                texts, padding=True, truncation=True, max_length=MAX_PIECES, return_tensors="pt"
+            )
+            return {
+                "input_ids": encoded["input_ids"],
+                "attention_mask": encoded["attention_mask"],
+                "labels": torch.from_numpy(labels),
+            }
+
+        # An item of the data set is a batch.
+        args = make_training_arguments(
+            out, settings, every=max(1, settings.steps // 10), per_device_train_batch_size=1
         )
-        return {
-            "input_ids": encoded["input_ids"],
-            "attention_mask": encoded["attention_mask"],
-            "labels": torch.from_numpy(labels),
+        trainer = SequentialTrainer(
+            model=AlignedEncoder(pretrained),
+            args=args,
+            train_dataset=NamePairs(names_of, number[neighbours[kept]], settings),
+            data_collator=collate,
+            max_seconds=settings.max_seconds,
+        )
+        record = {
+            "encoder": Path(encoder).name,
+            "concepts": len(kept),
+            "names": sum(map(len, names_of)),
+            **train(trainer, settings, last),
         }
-
-    # An item of the data set is a batch.
-    args = make_training_arguments(
-        out, settings, every=max(1, settings.steps // 10), per_device_train_batch_size=1
-    )
-    trainer = SequentialTrainer(
-        model=AlignedEncoder(pretrained),
-        args=args,
-        train_dataset=NamePairs(names_of, number[neighbours[kept]], settings),
-        data_collator=collate,
-        max_seconds=settings.max_seconds,
-    )
-    record = {
-        "encoder": Path(encoder).name,
-        "concepts": len(kept),
-        "names": sum(map(len, names_of)),
-        **train(trainer, settings, last),
-    }
-    if trainer.is_world_process_zero():
-        write_json(record, out / "alignment.json")
-        save_encoder(pretrained, tokenizer, out / "encoder")
-    return record
+        if trainer.is_world_process_zero():
+            write_json(record, out / "alignment.json")
+            if record["finished"]:
+                save_encoder(pretrained, tokenizer, out / "encoder")
+        return record
 
 
 def _concepts_with_synonyms(concepts: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:

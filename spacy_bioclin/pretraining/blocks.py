@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerFast
 
-from ..files import hash_file, open_atomic, write_atomic
+from ..files import hash_file
+from ..outputs import open_atomic, write_atomic
 from .masking import Masking, Vocabulary, mask_pieces
 from .text.corpus import find_all_files, read_documents
 
@@ -34,7 +35,8 @@ def prepare_blocks(
     """Pack the cleaned text into blocks, or open the blocks if they are up to date.
 
     corpus (Path): Folder with LANG.train.txt and LANG.held-out.txt.
-    folder (Path): Folder for LANG.SPLIT.bin, and for blocks.json with the hashes of their sources.
+    folder (Path): Folder for LANG.SPLIT.bin, and for blocks.json with the hashes of them and of
+        their sources. Blocks that are damaged or have other sources are made again.
     length (int): Pieces per block, including special pieces.
     RETURNS (dict): (language, split) -> (n_blocks, length) piece ids, memory-mapped.
     """
@@ -45,18 +47,32 @@ def prepare_blocks(
         **{path.stem: hash_file(path) for path in files.values()},
     }
     record = folder / "blocks.json"
-    if not record.exists() or json.loads(record.read_text()) != made_from:
+    bins = {path.stem: folder / f"{path.stem}.bin" for path in files.values()}
+    if not _is_made_from(record, made_from, bins):
         record.unlink(missing_ok=True)
         for path in files.values():
-            with open_atomic(folder / f"{path.stem}.bin", "wb") as file:
+            with open_atomic(bins[path.stem], "wb", private=True) as file:
                 for block in make_blocks(read_documents(path), tokenizer, length=length):
                     file.write(block.tobytes())
-        write_atomic(record, json.dumps(made_from, indent=2))
+        hashes = {name: hash_file(path) for name, path in bins.items()}
+        write_atomic(record, json.dumps({**made_from, "blocks": hashes}, indent=2))
     dtype = _id_type(tokenizer)
     return {
         key: np.memmap(folder / f"{path.stem}.bin", dtype, "r").reshape(-1, length)
         for key, path in files.items()
     }
+
+
+def _is_made_from(record: Path, made_from: Mapping[str, object], bins: Mapping[str, Path]) -> bool:
+    """Check whether blocks have these sources, and are what was written."""
+    try:
+        known = json.loads(record.read_text("utf-8"))
+        hashes = known.pop("blocks")
+        return bool(
+            known == made_from and hashes == {name: hash_file(path) for name, path in bins.items()}
+        )
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return False  # there are none, of an earlier version, or damaged
 
 
 def make_blocks(

@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, kl_div, log_softmax
-from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
+from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast
 
-from ..encoders.loading import quiet
+from ..encoders import loading
+from ..encoders.files import open_config
 from ..errors import BioclinError
 from .masked_lm import MaskedLM, MaskedTrainer, make_trainer, open_model, train_masked
 from .masking import NO_LOSS
 from .record import flop_per_piece
 from .settings import PretrainSettings
-from .trainer import find_checkpoint, open_tokenizer, set_up_layers
+from .trainer import open_tokenizer, open_training, set_up_layers
 from .warm_start import SPECIAL, cut_attention_windows
 
 
@@ -141,31 +142,35 @@ def distill(
         vocabularies.
     """
     check_objective(objective)
-    last = find_checkpoint(out, resume=resume)
-    pieces = open_tokenizer(teacher)
-    if start_from is not None:
-        check_same_vocabulary(start_from, open_tokenizer(start_from), teacher, pieces)
-    torch.manual_seed(settings.seed)
-    student = open_student(teacher, start_from, layers, width, settings.dropout)
-    model = DistilledLM(student, open_teacher(teacher), objective)
-    trainer = make_trainer(model, pieces, corpus, out, settings)
-    if trainer.args.n_gpu > 1:
-        raise BioclinError(
-            f"distill sees {trainer.args.n_gpu} GPUs: start it with `torchrun --nproc-per-node "
-            f"{trainer.args.n_gpu} -m spacy_bioclin distill …`, or show it one with "
-            "CUDA_VISIBLE_DEVICES=0"
+    read = {"corpus": corpus, "teacher": teacher, "start_from": start_from}
+    more = {"layers": layers, "width": width, "objective": list(objective)}
+    with open_training(out, settings, read, more, resume=resume) as last:
+        pieces = open_tokenizer(teacher)
+        if start_from is not None:
+            check_same_vocabulary(start_from, open_tokenizer(start_from), teacher, pieces)
+        torch.manual_seed(settings.seed)
+        student = open_student(teacher, start_from, layers, width, settings.dropout)
+        model = DistilledLM(student, open_teacher(teacher), objective)
+        trainer = make_trainer(model, pieces, corpus, out, settings)
+        if trainer.args.n_gpu > 1:
+            raise BioclinError(
+                f"distill sees {trainer.args.n_gpu} GPUs: start it with `torchrun --nproc-per-node "
+                f"{trainer.args.n_gpu} -m spacy_bioclin distill …`, or show it one with "
+                "CUDA_VISIBLE_DEVICES=0"
+            )
+        # The teacher's forward pass costs a third of training it.
+        trainer.flop_per_piece += (
+            flop_per_piece(model.teacher, settings.length, settings.mask_rate) / 3
         )
-    # The teacher's forward pass costs a third of training it.
-    trainer.flop_per_piece += flop_per_piece(model.teacher, settings.length, settings.mask_rate) / 3
-    about = {
-        "teacher": Path(teacher).name,
-        "teacher_perplexity": teacher_perplexity(model.teacher, trainer),
-        "start_from": Path(start_from).name if start_from else None,
-        "layers": student.config.num_hidden_layers,
-        "width": student.config.hidden_size,
-        "objective": objective._asdict(),
-    }
-    return train_masked(trainer, pieces, settings, out / "distillation.json", about, last)
+        about = {
+            "teacher": Path(teacher).name,
+            "teacher_perplexity": teacher_perplexity(model.teacher, trainer),
+            "start_from": Path(start_from).name if start_from else None,
+            "layers": student.config.num_hidden_layers,
+            "width": student.config.hidden_size,
+            "objective": objective._asdict(),
+        }
+        return train_masked(trainer, pieces, settings, out / "distillation.json", about, last)
 
 
 def open_teacher(name: str) -> MaskedLM:
@@ -173,10 +178,7 @@ def open_teacher(name: str) -> MaskedLM:
 
     RAISES (BioclinError): Its head is missing. A random head teaches nothing.
     """
-    with quiet():
-        model, loaded = AutoModelForMaskedLM.from_pretrained(
-            name, torch_dtype=torch.float32, output_loading_info=True
-        )
+    model, loaded = loading.open_model(AutoModelForMaskedLM, name)
     missing = loaded["missing_keys"]
     if missing:
         raise BioclinError(
@@ -200,7 +202,7 @@ def open_student(
                 f"width = {width} and start_from = {start_from}: give only one of them; an "
                 "existing encoder keeps its width"
             )
-        config = narrow_config(AutoConfig.from_pretrained(teacher), layers, width)
+        config = narrow_config(open_config(teacher), layers, width)
         return set_up_layers(AutoModelForMaskedLM.from_config(config), dropout)
     if start_from is None and layers is None:
         raise BioclinError(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast, TrainingArguments
 
-from ..encoders.loading import max_window, quiet
+from ..encoders import loading
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError
 from .blocks import MaskedBlocks, prepare_blocks
@@ -22,9 +22,9 @@ from .settings import PretrainSettings
 from .text.corpus import check_shares
 from .trainer import (
     SequentialTrainer,
-    find_checkpoint,
     make_training_arguments,
     open_tokenizer,
+    open_training,
     save_encoder,
     set_up_layers,
     train,
@@ -34,6 +34,7 @@ from .warm_start import change_vocabulary, keep_lowest_layers
 # Blocks of held-out text per language, to measure the perplexity.
 N_HELD_OUT = 128
 HELD_OUT_SEED = 1_000_003
+MAX_LOSS = 700.0  # nats; the exponential of more is no number
 
 
 class MaskedLM(nn.Module):
@@ -93,7 +94,7 @@ class MaskedTrainer(SequentialTrainer):
         if metric_key_prefix == "eval":
             losses = {k: v for k, v in metrics.items() if k.endswith("_loss")}
             mean = {"eval_loss": statistics.mean(losses.values())}
-            self.log({**mean, "eval_perplexity": math.exp(mean["eval_loss"])})
+            self.log({**mean, "eval_perplexity": math.exp(min(mean["eval_loss"], MAX_LOSS))})
             metrics |= mean
         self._since = None  # do not count the evaluation as training time
         return metrics
@@ -138,14 +139,16 @@ def pretrain(
     layers (int | None): Keep only this many of the lowest layers.
     resume (bool): Resume from the last checkpoint, with the same losses as without interruption.
     RETURNS (dict): The content of pretraining.json.
+    RAISES (BioclinError): See `open_training`.
     """
-    last = find_checkpoint(out, resume=resume)
-    pieces = open_tokenizer(tokenizer or start_from)
-    torch.manual_seed(settings.seed)
-    model = open_model(start_from, pieces if tokenizer else None, layers, settings.dropout)
-    trainer = make_trainer(MaskedLM(model), pieces, corpus, out, settings)
-    about = {"start_from": Path(start_from).name}
-    return train_masked(trainer, pieces, settings, out / "pretraining.json", about, last)
+    read = {"corpus": corpus, "start_from": start_from, "tokenizer": tokenizer}
+    with open_training(out, settings, read, {"layers": layers}, resume=resume) as last:
+        pieces = open_tokenizer(tokenizer or start_from)
+        torch.manual_seed(settings.seed)
+        model = open_model(start_from, pieces if tokenizer else None, layers, settings.dropout)
+        trainer = make_trainer(MaskedLM(model), pieces, corpus, out, settings)
+        about = {"start_from": Path(start_from).name}
+        return train_masked(trainer, pieces, settings, out / "pretraining.json", about, last)
 
 
 def train_masked(
@@ -190,8 +193,7 @@ def open_model(
     RETURNS (transformers.PreTrainedModel): Encoder and head, in fp32.
     """
     if tokenizer is None:
-        with quiet():
-            model = AutoModelForMaskedLM.from_pretrained(start_from, torch_dtype=torch.float32)
+        model, _ = loading.open_model(AutoModelForMaskedLM, start_from)
         if layers is not None:
             keep_lowest_layers(model, layers)
     else:
@@ -207,7 +209,7 @@ def make_trainer(
     settings: PretrainSettings,
 ) -> MaskedTrainer:
     """Make a trainer for the blocks of a corpus."""
-    longest = max_window(tokenizer, model.pretrained.base_model)
+    longest = loading.max_window(tokenizer, model.pretrained.base_model)
     if settings.length > longest:
         raise BioclinError(
             f"length = {settings.length}: the encoder reads {longest} pieces at most"

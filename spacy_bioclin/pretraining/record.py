@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..files import write_atomic
+from ..outputs import write_atomic
 from ..pages import draw_curves
 
 

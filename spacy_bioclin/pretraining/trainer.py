@@ -1,6 +1,13 @@
 """What all trainings share that run on the Trainer of the transformers library."""
 
+import json
+import logging
+import math
+import os
+import re
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,19 +16,27 @@ import torch
 from torch import nn
 from torch.utils.data import SequentialSampler
 from transformers import (
-    AutoTokenizer,
     PreTrainedTokenizerFast,
     Trainer,
     TrainerCallback,
     TrainingArguments,
 )
-from transformers.trainer_utils import get_last_checkpoint
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import is_accelerate_available
 
+from ..encoders import files
 from ..encoders.layers import use_fast_layers
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError, first_line
+from ..files import hash_file, hash_files
+from ..outputs import open_folder, remove, write_atomic
+from ..runs import is_first_process, open_run
 from .settings import TrainerSettings
+
+LOGGER = logging.getLogger(__name__)
+CHECKPOINT = re.compile(rf"{PREFIX_CHECKPOINT_DIR}-(\d+)")
+# File in each checkpoint, written last: the hashes of the others.
+WHOLE = "whole.json"
 
 
 class SequentialTrainer(Trainer):
@@ -33,8 +48,23 @@ class SequentialTrainer(Trainer):
         max_seconds (float): Stop with a checkpoint after this time; 0 for no limit.
         """
         super().__init__(*args, **kwargs)
+        self.add_callback(_MarkWhole())
+        self.add_callback(_StayHere())
         if max_seconds:
             self.add_callback(_StopInTime(max_seconds))
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Log, and stop a training that has diverged.
+
+        RAISES (BioclinError): A loss is no longer a finite number.
+        """
+        for name, value in logs.items():
+            if name.endswith("loss") and not math.isfinite(value):
+                raise BioclinError(
+                    f"training diverged: {name} is {value} after update {self.state.global_step}; "
+                    "start again in a new folder with a lower --learn-rate"
+                )
+        super().log(logs, start_time)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return SequentialSampler(train_dataset or self.train_dataset)
@@ -49,16 +79,85 @@ class _StopInTime(TrainerCallback):
             control.should_save = control.should_training_stop = True
 
 
-def find_checkpoint(out: Path, *, resume: bool) -> str | None:
-    """Find the last checkpoint in a folder.
+class _MarkWhole(TrainerCallback):
+    """Record the hashes of each checkpoint once it is whole."""
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.is_world_process_zero:
+            folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+            hashes = {file.name: hash_file(file) for file in folder.iterdir() if file.is_file()}
+            write_atomic(folder / WHOLE, json.dumps(hashes, indent=2) + "\n")
+
+
+class _StayHere(TrainerCallback):
+    """Let a resumed run find its best checkpoint although the folder was moved."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.best_model_checkpoint:
+            state.best_model_checkpoint = str(
+                Path(args.output_dir) / Path(state.best_model_checkpoint).name
+            )
+
+
+@contextmanager
+def open_training(
+    out: Path,
+    settings: TrainerSettings,
+    read: Mapping[str, Any],
+    more: Mapping[str, Any],
+    *,
+    resume: bool,
+) -> Iterator[str | None]:
+    """Work in the folder of a training, see `open_run`; in one of the processes of `torchrun`.
+
+    read (Mapping[str, Any]): What is read, by its role: folders, or names on the hub.
+    more (Mapping[str, Any]): What else the result depends on, as JSON.
+    YIELDS (str | None): The checkpoint to resume from; None if there is none.
+    RAISES (BioclinError): The folder holds something else, or a run that is not to be resumed.
+    """
+    if not is_first_process():
+        yield find_checkpoint(out)
+        return
+    fixed = {key: value for key, value in asdict(settings).items() if key != "max_seconds"}
+    folders = {role: Path(name) for role, name in read.items() if name and Path(name).exists()}
+    made_from = {
+        **{role: str(name) if name else None for role, name in read.items()},
+        **{role: hash_files(folder) for role, folder in folders.items()},
+        **more,
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+        **fixed,
+    }
+    with open_run(out, made_from, inputs=folders.values(), resume=resume):
+        yield find_checkpoint(out)
+
+
+def find_checkpoint(out: Path) -> str | None:
+    """Find the last checkpoint in a folder that is whole. What a kill has cut short is removed.
 
     RETURNS (str | None): The checkpoint to resume from; None if there is none.
-    RAISES (BioclinError): There is a checkpoint, but `resume` is False.
     """
-    last = get_last_checkpoint(str(out)) if out.is_dir() else None
-    if last and not resume:
-        raise BioclinError(f"{out} has checkpoints: resume with --resume, or use a new folder")
-    return last
+    found = {
+        int(match[1]): path
+        for path in (out.iterdir() if out.is_dir() else ())
+        if (match := CHECKPOINT.fullmatch(path.name)) and path.is_dir()
+    }
+    for step in sorted(found, reverse=True):
+        if _is_whole(found[step]):
+            return str(found[step])
+        if is_first_process():
+            LOGGER.warning(f"{found[step]}: is damaged or was cut short, so it is removed")
+            remove(found[step])
+    return None
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        hashes = json.loads((folder / WHOLE).read_text("utf-8"))
+        return bool(hashes) and all(
+            hash_file(folder / Path(name).name) == known for name, known in hashes.items()
+        )
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def open_tokenizer(name: str) -> PreTrainedTokenizerFast:
@@ -67,7 +166,7 @@ def open_tokenizer(name: str) -> PreTrainedTokenizerFast:
     RAISES (BioclinError): It cannot be opened.
     """
     try:
-        return AutoTokenizer.from_pretrained(name, use_fast=True)
+        return files.open_tokenizer(name)
     except (OSError, ValueError) as error:
         raise BioclinError(
             f"The tokenizer of {name} cannot be opened: give a folder of the transformers library "
@@ -122,6 +221,7 @@ def make_training_arguments(
         fp16=dtype == torch.float16,
         use_cpu=use_cpu,
         seed=settings.seed,
+        logging_nan_inf_filter=False,  # it would hide that a training has diverged
         report_to="none",
         **more,
     )
@@ -144,5 +244,6 @@ def train(trainer: Trainer, settings: TrainerSettings, last: str | None) -> dict
 
 def save_encoder(model: Any, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     """Write encoder, head and tokenizer in the format of the transformers library."""
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    with open_folder(folder) as made:
+        model.save_pretrained(made)
+        tokenizer.save_pretrained(made)

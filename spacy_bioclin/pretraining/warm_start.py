@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast
 
-from ..encoders.loading import position_padding_id, quiet
+from ..encoders.files import open_tokenizer
+from ..encoders.loading import open_model, position_padding_id, quiet
 from ..errors import BioclinError
 
 # Roles of special pieces, whatever their names.
@@ -31,9 +32,8 @@ def change_vocabulary(
     RAISES (BioclinError): The encoder has fewer layers, its layers cannot be found, or it counts
         positions from the id of padding and the new vocabulary has another id.
     """
-    with quiet():
-        model = AutoModelForMaskedLM.from_pretrained(source, torch_dtype=torch.float32)
-    old = AutoTokenizer.from_pretrained(source, use_fast=True)
+    model, _ = open_model(AutoModelForMaskedLM, source)
+    old = open_tokenizer(source)
     padding_id = position_padding_id(model.base_model)
     if padding_id not in (None, tokenizer.pad_token_id):
         raise BioclinError(

@@ -5,6 +5,7 @@ inside is named by its path ("visit.date"); a list adds nothing to the path. Wha
 column holds for the fields inside that are not named themselves.
 """
 
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -199,7 +200,9 @@ def check_named(source: object, paths: Sequence[str], columns: Columns) -> None:
 
 def _is_data(name: str) -> bool:
     """Guess whether a file without a header has a value here: it may be PHI."""
-    return len(name) > 60 or not any(map(str.isalpha, name)) or sum(map(str.isdigit, name)) > 3
+    plain = all(c.isalnum() or c in " _.-/()#%&+'ºª" for c in unicodedata.normalize("NFC", name))
+    few_digits = sum(map(str.isdigit, name)) <= 3
+    return not (len(name) <= 60 and any(map(str.isalpha, name)) and few_digits and plain)
 
 
 def show_paths(paths: Iterable[str]) -> list[str]:

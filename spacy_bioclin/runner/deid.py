@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..deid.labels import label_of
 from ..deid.pipeline import find_deid
-from ..deid.secret import Secret, patient_secret
+from ..deid.secret import Secret, SecretKey, patient_secret
 from ..deid.surrogates.context import DateShift, SurrogateContext
 from ..deid.surrogates.dates import shift_days
 from ..errors import BioclinError
 from .columns import FILE, KNOWN, Columns, Row, find_field, find_kind, map_fields, walk_fields
 from .leaks import Hidden, find_names
+from .memory import memory_zone
 from .parts import Part, add_counts
 from .records import Form, Record, TextFiles
 from .stamps import as_text, read_birth_date, shift_value
@@ -50,7 +51,7 @@ class DeidJob(NamedTuple):
     load (Callable): Makes a pipeline that has bioclin_deid.
     columns (Columns): What becomes of each column.
     encode (Callable): Rows -> bytes in the form of the output.
-    key (bytes | None): The secret key.
+    key (SecretKey): The secret key.
     rename (bool): Replace names of files and ids of records with keyed hashes.
     lang (str): Language of the notes, and of the dates in columns.
     files (bool): The notes are files of a folder.
@@ -60,7 +61,7 @@ class DeidJob(NamedTuple):
     load: Callable[[], "Language"]
     columns: Columns
     encode: Callable[[Sequence[Row]], bytes]
-    key: bytes | None
+    key: SecretKey
     rename: bool
     lang: str
     files: bool = False
@@ -71,7 +72,7 @@ class DeidJob(NamedTuple):
         cls,
         form: Form,
         load: Callable[[], "Language"],
-        key: bytes | None,
+        key: SecretKey,
         *,
         out: Path,
         rename: bool,
@@ -149,7 +150,8 @@ class DeidJob(NamedTuple):
 
         def make_part(part: Part) -> Done:
             # A library's warning may quote a note.
-            with warnings.catch_warnings():
+            texts = (record.row[self.columns.text] for record in part.records)
+            with warnings.catch_warnings(), memory_zone(nlp, texts):
                 warnings.simplefilter("ignore")
                 return self.make_part(nlp, part)
 
@@ -202,10 +204,11 @@ class DeidJob(NamedTuple):
         counts: Counts = {}
         context = None
         if self.columns.dates:
-            assert self.key is not None
+            key = self.key.reveal()
+            assert key is not None  # Setup.check has looked
             patient = self.find_id(record)
             text = record.row[self.columns.text]
-            secret = patient_secret(self.key, patient, text if text.strip() else record.place)
+            secret = patient_secret(key, patient, text if text.strip() else record.place)
             days = shift_days(secret, deid.policy.keep_weekdays)
             context = SurrogateContext(secret, self.lang, dates=DateShift(days))
 
@@ -345,12 +348,13 @@ def describe_failure(record: Record, error: Exception) -> BioclinError:
     )
 
 
-def rename_file(key: bytes | None, name: str) -> str:
+def rename_file(key: SecretKey, name: str) -> str:
     """Hash a path part by part, so that the files of a folder stay together."""
     return "/".join(hash_name(key, part) for part in name.removesuffix(".txt").split("/")) + ".txt"
 
 
-def hash_name(key: bytes | None, name: str) -> str:
+def hash_name(key: SecretKey, name: str) -> str:
     """Hash the name of a file or patient, or an id."""
-    assert key is not None  # Setup.check has looked
-    return Secret(key, "").derive("name", name).hex()[:N_HASH_DIGITS]
+    secret = key.reveal()
+    assert secret is not None  # Setup.check has looked
+    return Secret(secret, "").derive("name", name).hex()[:N_HASH_DIGITS]

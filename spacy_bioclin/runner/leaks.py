@@ -5,12 +5,21 @@ words in any order. Everything else is compared as text without case, accents an
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..deid.detect.repeats import NOT_NAMES
 from ..deid.labels import phi_type_of
-from ..text import MIN_CHARS, MIN_CHARS_SPLIT, MIN_DIGITS, find_leaks, fold_alnum
+from ..text import (
+    MIN_CHARS,
+    MIN_CHARS_SPLIT,
+    MIN_DIGITS,
+    FoldedText,
+    ValueSearch,
+    fold_alnum,
+)
+from .carried import Carried
 from .stamps import as_text, find_days
 
 # PHI types, and kinds of known data, whose values are names of people.
@@ -34,18 +43,28 @@ class Hidden:
         self.lang = lang
         self.days = {day: kind for kind, value in values for day in find_days(value, lang)}
         self.numbers: dict[str, str] = {}
-        self.names: list[tuple[str, frozenset[str]]] = []
+        self._search = ValueSearch(values)
+        names: dict[tuple[str, frozenset[str]], None] = {}
         for kind, value in values:
             alone = fold_alnum(value).isdigit()
             for number in find_numbers(value):
                 if len(number) >= (MIN_DIGITS if alone else MIN_CHARS_SPLIT):
                     self.numbers[number] = kind
             if kind == "name" or phi_type_of(kind) in NAMES:
-                self.names.append((kind, find_name_words(value)))
+                names[kind, find_name_words(value)] = None
+        # Names by each of their words, and by their rarest one.
+        self._names_with: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+        self._names_of: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+        for one in names:
+            for word in one[1]:
+                self._names_with[word].append(one)
+        for one in names:
+            if len(one[1]) > 1:
+                self._names_of[self._find_rarest(one[1])].append(one)
 
     def find_in_note(self, text: str) -> list[str]:
         """List the kinds of what a safe note still has, perhaps in another spelling."""
-        kinds = set(find_leaks(self.values, text))
+        kinds = self._find_values(text)
         kinds.update(self.days[day] for day in find_days(text, self.lang) if day in self.days)
         kinds.update(self.numbers[n] for n in find_numbers(text) if n in self.numbers)
         return sorted(kinds)
@@ -58,18 +77,28 @@ class Hidden:
         if not self.values:
             return []
         leaves = list(find_leaves(value))
-        kinds = set(find_leaks(self.values, "\n".join(map(as_text, leaves))))
+        kinds = self._find_values("\n".join(map(as_text, leaves)))
         for leaf in leaves:
             kinds.update(self.days[day] for day in find_days(leaf, self.lang) if day in self.days)
             text = as_text(leaf)
             kinds.update(self.numbers[n] for n in find_numbers(text) if n in self.numbers)
-            words = find_name_words(text)
-            kinds.update(
-                kind
-                for kind, name in self.names
-                if words and (words <= name or (len(name) > 1 and name <= words))
-            )
+            kinds.update(self._find_names(find_name_words(text)))
         return sorted(kinds)
+
+    def _find_values(self, text: str) -> set[str]:
+        return {kind for _, _, kind in self._search.find(FoldedText(text))}
+
+    def _find_names(self, words: frozenset[str]) -> Iterator[str]:
+        """List the kinds of the names that have all of these words, or only words of these."""
+        if words:
+            rarest = self._names_with.get(self._find_rarest(words), ())
+            yield from (kind for kind, name in rarest if words <= name)
+        for word in words:
+            yield from (kind for kind, name in self._names_of.get(word, ()) if name <= words)
+
+    def _find_rarest(self, words: frozenset[str]) -> str:
+        """Find the word of which the fewest names have one."""
+        return min(words, key=lambda word: (len(self._names_with.get(word, ())), word))
 
 
 def find_leaves(value: Any) -> Iterator[Any]:
@@ -79,6 +108,8 @@ def find_leaves(value: Any) -> Iterator[Any]:
             yield from find_leaves(inner)
     elif isinstance(value, bytes):
         yield value.decode("utf-8", "replace")
+    elif isinstance(value, Carried):
+        yield value.text
     elif value is not None:
         yield value
 

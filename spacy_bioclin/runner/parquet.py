@@ -7,11 +7,35 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import BioclinError
+from ..errors import BioclinError, without_context
+from .carried import Carried
 from .records import UTF_8, Columns, Form, Record, Row, Unreadable, find_fault
 
 ROWS_AT_A_TIME = 100
+UNREADABLE = object()
+TO_DROP = "--drop leaves its column out"
 JOINED_BYTES = 32 * 2**20  # a row group of the output
+
+
+class ArrowValue(Carried):
+    """A value that Python cannot hold as it is: nanoseconds, the year 10,000.
+
+    array (pyarrow.Array): The value alone.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        pa, _ = _import_pyarrow()
+        try:
+            text = array.cast(pa.string())[0].as_py()
+        except Exception:  # of a type or a year that Arrow does not write
+            text = str(array.view(pa.int64())[0])
+        super().__init__(text)
+        self.array = array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArrowValue, (self.array,)
 
 
 class Parquet(Form):
@@ -67,13 +91,11 @@ class Parquet(Form):
                 for row in _to_rows(batch):
                     self.done += 1
                     place = f"row {self.done:,}"
-                    reason = (
-                        "a value that Python cannot hold (not UTF-8, or nanoseconds); --drop leaves"
-                        " its column out"
-                        if row is None
-                        else find_fault(row, self.columns)
-                    )
-                    if row is None or reason:
+                    if isinstance(row, str):
+                        reason = f"column {row!r} has a value that cannot be read; {TO_DROP}"
+                    else:
+                        reason = find_fault(row, self.columns)
+                    if isinstance(row, str) or reason:
                         error = BioclinError(f"{self.path}, {place}: {reason}")
                         yield Unreadable(self.done, place, error)
                     else:
@@ -103,9 +125,31 @@ def encode_table(rows: Sequence[Row], *, schema: Any) -> bytes:
     """Write rows as an Arrow file, which keeps all types."""
     pa, _ = _import_pyarrow()
     sink = io.BytesIO()
+    columns = [_to_array([row[field.name] for row in rows], field) for field in schema]
     with pa.ipc.new_file(sink, schema) as writer:
-        writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
+        writer.write_table(pa.Table.from_arrays(columns, schema=schema))
     return sink.getvalue()
+
+
+@without_context()
+def _to_array(values: list[Any], field: Any) -> Any:
+    """Convert the values of a column.
+
+    RAISES (BioclinError): One is not of its type: a date that was shifted may be too late for it.
+    """
+    pa, _ = _import_pyarrow()
+    try:
+        if not any(isinstance(value, ArrowValue) for value in values):
+            return pa.array(values, type=field.type)
+        return pa.concat_arrays(
+            value.array if isinstance(value, ArrowValue) else pa.array([value], type=field.type)
+            for value in values
+        )
+    except Exception as error:  # Arrow's messages quote the value
+        raise BioclinError(
+            f"column {field.name!r}: a value cannot be written as {field.type} "
+            f"({type(error).__name__}); {TO_DROP}"
+        ) from None
 
 
 def _paths(path: str, type: Any) -> list[str]:
@@ -119,28 +163,62 @@ def _paths(path: str, type: Any) -> list[str]:
     return [path]
 
 
-def _to_rows(batch: Any) -> list[Row | None]:
-    """Convert a batch to rows, None for a row with a value that Python cannot hold."""
+def _to_rows(batch: Any) -> Iterator[Row | str]:
+    """Convert a batch to rows; instead of one, the name of a column that cannot be read in it."""
+    names = batch.schema.names
+    columns = [_to_values(column) for column in batch.columns]
+    for values in zip(*columns, strict=True) if columns else ():
+        bad = [name for name, value in zip(names, values, strict=True) if value is UNREADABLE]
+        yield bad[0] if bad else dict(zip(names, values, strict=True))
+
+
+def _to_values(column: Any) -> list[Any]:
+    """Convert a column: what would not come back as it was is an `ArrowValue`."""
+    pa, _ = _import_pyarrow()
     try:
-        return batch.to_pylist()
-    except ValueError:
-        if batch.num_rows == 1:
-            return [None]
-        return [row for i in range(batch.num_rows) for row in _to_rows(batch.slice(i, 1))]
+        values = column.to_pylist()
+        if _is_plain(column.type) or _comes_back(values, column):
+            return values
+    except Exception:  # of year 10,000, nanoseconds, a string that is not UTF-8
+        values = []
+    if len(column) > 1:
+        return [value for i in range(len(column)) for value in _to_values(column.slice(i, 1))]
+    if pa.types.is_nested(column.type):
+        return values if "nan" in str(values) else [UNREADABLE]
+    kinds = (pa.types.is_temporal, pa.types.is_decimal)
+    return [ArrowValue(column)] if any(is_kind(column.type) for is_kind in kinds) else [UNREADABLE]
 
 
+def _is_plain(type: Any) -> bool:
+    """Check whether all values of a type come back as they were."""
+    pa, _ = _import_pyarrow()
+    is_number = pa.types.is_integer(type) or pa.types.is_float32(type) or pa.types.is_float64(type)
+    is_text = pa.types.is_string(type) or pa.types.is_large_string(type)
+    return is_number or is_text or pa.types.is_boolean(type) or pa.types.is_null(type)
+
+
+def _comes_back(values: list[Any], column: Any) -> bool:
+    pa, _ = _import_pyarrow()
+    again = pa.array(values, type=column.type)
+    if pa.types.is_dictionary(column.type):
+        again, column = again.dictionary_decode(), column.dictionary_decode()
+    return again.equals(column)
+
+
+@without_context()
 def _next_batch(batches: Iterator[Any], path: Path) -> Any:
     try:
         return next(batches, None)
-    except (OSError, ValueError) as error:  # Arrow's errors are some of these
+    except Exception as error:  # Arrow has many kinds, and its messages quote values
         raise _broken(path, error) from None
 
 
+@without_context()
 def _open_parquet(path: Path) -> Any:
     _, pq = _import_pyarrow()
     try:
         return pq.ParquetFile(path)
-    except (OSError, ValueError) as error:
+    except Exception as error:
         raise _broken(path, error) from None
 
 

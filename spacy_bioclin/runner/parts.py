@@ -140,4 +140,7 @@ def make_output(
         work.finish(form, n_parts, audit, content.encode("utf-8"))
     except (OSError, BioclinError) as error:
         raise work.give_up(error) from None
+    except BaseException:
+        work.clean()
+        raise
     return counts

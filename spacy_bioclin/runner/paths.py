@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import BioclinError
-from ..files import check_inputs
+from ..outputs import check_inputs, check_place
 
 
 def find_audit(out: Path) -> Path:
@@ -27,8 +27,13 @@ def check_output(
     resume (bool): Whether the user gave --resume.
     RAISES (BioclinError): The output is there already, has another form, or is in the input.
     """
+    if out.name in ("", ".."):
+        raise BioclinError(f"{out}: is the current folder or above it; give another OUT")
     audit = find_audit(out)
-    check_inputs(out, [source, *(path for path in others if path is not None)])
+    inputs = [source, *(path for path in others if path is not None)]
+    for path in (audit, out):
+        check_place(path)
+        check_inputs(path, inputs)
     if source.is_dir() and source.resolve() in out.resolve().parents:
         raise BioclinError(f"{out}: is in the input {source}; give an OUT outside it")
     if not source.is_dir() and out.suffix.lower() != source.suffix.lower():

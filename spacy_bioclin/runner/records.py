@@ -15,9 +15,13 @@ from typing import NamedTuple
 from ..corpora.files import BOM, NUL, check_encoding, read_text
 from ..errors import BioclinError
 from ..files import NOT_REGULAR, walk_files
+from ..outputs import write_new
+from .carried import BadRow, encode_lines, parse_row
 from .columns import FILE, TEXT, Columns, Row, check_named, show_paths
 
 UTF_8 = "utf-8"
+# The longest line that is read; without a limit, a file without line ends would fill the memory.
+MAX_LINE_CHARS = 20_000_000
 
 
 class Record(NamedTuple):
@@ -89,6 +93,11 @@ class Form:
         """
         if len(set(header)) < len(header):
             raise BioclinError(f"{self.path}: two columns have the same name; rename one of them")
+        if "" in header:  # of pandas, which writes its index so
+            raise BioclinError(
+                f"{self.path}: column {list(header).index('') + 1} has no name; give it one, or "
+                "leave it out (index=False in pandas)"
+            )
         self.paths = tuple(header if paths is None else paths)
         check_named(self.path, self.paths, self.columns)
 
@@ -148,8 +157,9 @@ class TextFiles(Form):
             for line in part.splitlines():
                 row = json.loads(line)
                 path = target / row[FILE] if self.path.is_dir() else target
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(row[TEXT].encode("utf-8"))
+                if ".." in Path(row[FILE]).parts or Path(row[FILE]).is_absolute():
+                    raise BioclinError(f"{target}: a name of a file leads out of the folder")
+                write_new(path, row[TEXT].encode("utf-8"))
         if hasattr(os, "sync"):  # not on Windows
             os.sync()
 
@@ -186,22 +196,28 @@ def read_lines(form: Form) -> Iterator[tuple[int, str]]:
     """Read a file line by line, and count the bytes in `form.done`.
 
     YIELDS (tuple[int, str]): Number of the line from 1, and the line with its end. Bytes that are
-        not in the encoding become lone surrogates: `find_coding_fault` finds them.
+        not in the encoding become lone surrogates, and a line is cut after `MAX_LINE_CHARS`:
+        `find_coding_fault` finds both.
     RAISES (BioclinError): The file cannot be read.
     """
-    form.done = 0
+    form.done = number = 0
+    fault = ""
     try:
         with form.path.open("rb") as raw:
             file = TextIOWrapper(raw, form.encoding, "surrogateescape", newline="\n")
-            for number, line in enumerate(file, start=1):
+            while line := file.readline(MAX_LINE_CHARS):
+                rest = line
+                while rest and len(line) == MAX_LINE_CHARS and not rest.endswith("\n"):
+                    rest = file.readline(MAX_LINE_CHARS)
+                number += 1
                 form.done = raw.tell()
                 yield number, line.removeprefix(BOM) if number == 1 else line
     except OSError as error:
-        raise BioclinError(f"{form.path}: cannot be read ({error.strerror})") from None
-    except UnicodeError:
-        raise BioclinError(
-            f"{form.path}: not {form.encoding.upper()}; is it another one?"
-        ) from None
+        fault = f"cannot be read ({error.strerror})"
+    except UnicodeError:  # it holds what cannot be decoded
+        fault = f"not {form.encoding.upper()}; is it another one?"
+    if fault:
+        raise BioclinError(f"{form.path}: {fault}")
 
 
 def find_coding_fault(text: str, encoding: str) -> str:
@@ -211,6 +227,8 @@ def find_coding_fault(text: str, encoding: str) -> str:
     """
     if "\0" in text:
         return NUL
+    if len(text) >= MAX_LINE_CHARS:
+        return f"longer than {MAX_LINE_CHARS:,} characters"
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -227,14 +245,14 @@ def _parse(line: str, encoding: str) -> tuple[Row, str]:
     if fault := find_coding_fault(line, encoding):
         return {}, fault
     try:
-        row = json.loads(line)
-        if "\\u" in line:  # half of a surrogate pair cannot be written as UTF-8
-            json.dumps(row, ensure_ascii=False).encode("utf-8")
+        row = parse_row(line)
+        if "\\u" in line:
+            encode_lines([row])
     except UnicodeError:
-        return {}, "not UTF-8"
-    except (ValueError, RecursionError):
-        return {}, "not JSON"
-    return (row, "") if isinstance(row, dict) else ({}, "not a JSON object")
+        return {}, "not UTF-8: half of a surrogate pair, such as \\ud800"
+    except BadRow as error:
+        return {}, str(error)
+    return row, ""
 
 
 def find_fault(row: Row, columns: Columns) -> str:
@@ -257,11 +275,6 @@ def find_fault(row: Row, columns: Columns) -> str:
     if "\0" in row[columns.text]:
         return NUL
     return ""
-
-
-def encode_lines(rows: Sequence[Row]) -> bytes:
-    """Write rows as one JSON object per line."""
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8")
 
 
 def _size(path: Path) -> int:

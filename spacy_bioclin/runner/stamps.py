@@ -11,6 +11,7 @@ from ..dates import PATTERNS, make_date, read_dates
 from ..deid.surrogates.context import SurrogateContext
 from ..deid.surrogates.dates import shift_dates
 from ..text import compose
+from .carried import Number
 
 # "Never ends" and "unknown" of databases: shifted, such a date would show by how much.
 FIRST_YEAR, LAST_YEAR = 1901, 2099
@@ -132,11 +133,13 @@ def shift_value(value: Any, context: SurrogateContext) -> Any:
             return value + timedelta(days)
         if isinstance(value, str):
             return _shift_text(value, days, context)
-        number = int(value)
+        number = as_integer(value)
+        assert number is not None  # read_day has read it
+        kind: Any = float if isinstance(value, Number) else type(value)
         if len(str(number)) == 8:
-            return type(value)(_shift_text(str(number), days, context))
+            return kind(_shift_text(str(number), days, context))
         unit = EPOCH_UNITS[len(str(number))]
-        return type(value)(number + days * SECONDS_A_DAY * unit)
+        return kind(number + days * SECONDS_A_DAY * unit)
     except OverflowError:
         return None
 
@@ -158,6 +161,10 @@ def as_text(value: Any) -> str:
 
 def as_integer(value: Any) -> int | None:
     """Convert a number without a fraction (Parquet has 17.0 for 17 where values are missing)."""
+    if isinstance(value, Number):
+        value = float(value)
+        if abs(value) >= 2**53:
+            return None  # not the number that is written
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..deid.detect.rules import load_rules
 from ..errors import BioclinError
+from .carried import Carried
 from .columns import check_named, find_kind, show_paths, walk_fields
 from .records import Form, Record
 from .stamps import as_text, read_day
@@ -145,7 +146,7 @@ def describe(path: str, seen: Field, lang: str) -> list[str]:
     if any(len(text.split()) >= MIN_WORDS for text in texts):
         found.append("free text, in which no PHI is searched for")
     rare = sum(n < FEW for n in seen.counts.values())
-    numbers = all(isinstance(value, float | date) for value in values)
+    numbers = all(isinstance(value, float | date | Carried) for value in values)
     if rare and not numbers and DATES not in found:
         more = "+" if len(seen.counts) >= MAX_DISTINCT else ""
         found.append(

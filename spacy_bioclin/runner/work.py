@@ -2,21 +2,34 @@
 
 The folder is beside the output and holds a manifest (the settings of the run) and the finished
 parts, each written whole or not at all. At the end, the parts are joined there, and the result is
-moved into place. Whoever uses the folder holds the lock of the output (files.lock_output), and a
-part of other settings is never used: their hash is in its name and in its first line.
+moved into place. Whoever uses the folder holds the lock of the output (outputs.lock_output). A part
+begins with the SHA-256 of the rest, which names the settings and the number of the part: one that
+is damaged, or belongs to another run or another place, is never used, but made again.
 """
 
 import errno
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BioclinError
-from ..files import remove, replace, write_atomic
+from ..interrupts import deferred, note_output, tell
+from ..outputs import (
+    OLD,
+    hidden_path,
+    make_private_folder,
+    naming,
+    remove,
+    replace,
+    write_atomic,
+)
 from .records import Form
+
+MANIFEST = "manifest.json"
 
 Counts = dict[str, Any]  # numbers, or tables of numbers
 
@@ -44,60 +57,99 @@ class Work:
         overwrite (bool): Remove the parts of an interrupted run.
         RAISES (BioclinError): There are such parts and neither is set, or their settings differ.
         """
-        self.out = out
+        self.out, self.overwrite = out, overwrite
         content = json.dumps(settings, sort_keys=True).encode("utf-8")
         self.hash = hashlib.sha256(content).hexdigest()[:16]
-        self.folder = out.with_name(f".{out.name}.work")
-        manifest = self.folder / "manifest.json"
+        self.folder = hidden_path(out, "work")
+        self.damaged: list[str] = []  # what is made again
+        if os.path.lexists(self.folder):
+            make_private_folder(self.folder)  # or an error: not of this user
         if self.folder.exists() and not resume:
-            if not overwrite:
+            if not overwrite and any(self.folder.glob("*.part")):
                 raise BioclinError(
                     f"{out}: a run that did not end has left parts of it in {self.folder.name}; "
                     "go on with --resume, or begin again with --overwrite"
                 )
             shutil.rmtree(self.folder)
-        if manifest.exists():
-            old = json.loads(manifest.read_bytes())
-            differ = sorted(
-                name for name in {*old, *settings} if old.get(name) != settings.get(name)
-            )
-            if differ:
-                raise BioclinError(
-                    f"{out}: cannot go on, these are not what they were: {', '.join(differ)}; give "
-                    "what was given then, or begin again with --overwrite (without --resume)"
-                )
+        manifest = self.folder / MANIFEST
+        self._check_settings(manifest, settings)
+        tell(self.describe)
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_atomic(manifest, json.dumps(settings, indent=2).encode("utf-8"))
+            make_private_folder(self.folder)
+            write_atomic(manifest, json.dumps(settings, indent=2).encode("utf-8"), private=True)
         except OSError as error:
             raise self.give_up(error) from None
+
+    def _check_settings(self, manifest: Path, settings: dict[str, str]) -> None:
+        """Check that the parts were made with these settings.
+
+        A manifest that cannot be read is made again: each part names its settings too.
+
+        RAISES (BioclinError): They were not.
+        """
+        if not os.path.lexists(manifest):
+            return
+        try:
+            old = json.loads(manifest.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            old = None
+        if not isinstance(old, dict) or not all(isinstance(old.get(name), str) for name in old):
+            self.damaged.append(MANIFEST)
+            remove(manifest)
+        elif differ := sorted(name for name in settings if old.get(name) != settings[name]):
+            raise BioclinError(
+                f"{self.out}: cannot go on, these are not what they were: {', '.join(differ)}; "
+                "give what was given then, or begin again with --overwrite (without --resume)"
+            )
 
     def path(self, index: int) -> Path:
         """Name the file of a part."""
         return self.folder / f"{index:08}.{self.hash}.part"
 
     def write(self, index: int, done: Done) -> None:
-        """Write a finished part: a line about it, then its data."""
-        head = {"settings": self.hash, "counts": done.counts, "refused": list(done.refused)}
-        line = json.dumps(head, ensure_ascii=False).encode("utf-8")
-        write_atomic(self.path(index), line + b"\n" + done.data, private=True)
+        """Write a finished part: a hash of the rest, a line about it, then its data."""
+        head = {
+            "settings": self.hash,
+            "part": index,
+            "counts": done.counts,
+            "refused": list(done.refused),
+        }
+        body = json.dumps(head, ensure_ascii=False).encode("utf-8") + b"\n" + done.data
+        digest = hashlib.sha256(body).hexdigest().encode("ascii")
+        write_atomic(self.path(index), digest + b"\n" + body, private=True)
 
     def read(self, index: int) -> Done | None:
-        """Read a finished part without its data; None if it is not finished."""
-        if not self.path(index).exists():
+        """Read a finished part; None if it is not finished or not as it was written."""
+        path = self.path(index)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
             return None
-        with self.path(index).open("rb") as file:
-            head = json.loads(file.readline())
-        if head["settings"] != self.hash:
-            return None
-        return Done(b"", head["counts"], head["refused"])
+        except OSError:
+            content = b""
+        digest, _, body = content.partition(b"\n")
+        if hashlib.sha256(body).hexdigest().encode("ascii") == digest:
+            line, _, data = body.partition(b"\n")
+            head = json.loads(line)
+            if (head["settings"], head["part"]) == (self.hash, index):
+                return Done(data, head["counts"], head["refused"])
+        self.damaged.append(path.name)
+        remove(path)
+        return None
 
     def data(self, n_parts: int) -> Iterator[bytes]:
-        """Read the data of the parts in order."""
+        """Read the data of the parts in order.
+
+        RAISES (BioclinError): A part is not as it was written.
+        """
         for index in range(n_parts):
-            with self.path(index).open("rb") as file:
-                file.readline()
-                yield file.read()
+            done = self.read(index)
+            if done is None:
+                raise BioclinError(
+                    f"{self.path(index)}: is not as it was written; check the disk, and run the "
+                    "same command again with --resume, which makes this part again"
+                )
+            yield done.data
 
     def finish(self, form: Form, n_parts: int, audit: Path, content: bytes) -> None:
         """Join the parts and move the result into place.
@@ -106,23 +158,41 @@ class Work:
         """
         joined = self.folder / "joined"
         remove(joined)
-        remove(self.folder / "joined.old")
+        remove(self.folder / f"{self.out.name}{OLD}")
         form.join(self.data(n_parts), joined)
-        write_atomic(audit, content)
-        replace(joined, self.out)
-        shutil.rmtree(self.folder)
+        joined.chmod(0o700 if joined.is_dir() else 0o600)  # what was not found is still PHI
+        # An output without its audit, or beside its parts, cannot be resumed.
+        with deferred(), naming(self.out):
+            write_atomic(audit, content)
+            replace(joined, self.out, new=not self.overwrite)
+            note_output(self.out)
+            shutil.rmtree(self.folder)
 
-    def give_up(self, error: OSError | BioclinError) -> BioclinError:
-        """Remove what is incomplete, and everything if no part is finished.
+    def describe(self) -> str:
+        """Describe for the user what an interrupted run has kept."""
+        n_parts = sum(1 for _ in self.folder.glob("*.part"))
+        if not n_parts:
+            return ""
+        parts = "1 finished part is" if n_parts == 1 else f"{n_parts:,} finished parts are"
+        return f"{parts} kept; run the same command again with --resume"
 
-        RETURNS (BioclinError): The error for the user.
-        """
+    def clean(self) -> None:
+        """Remove what is incomplete, and everything if no part is finished."""
         if any(self.folder.glob("*.part")):
             remove(self.folder / "joined")
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def give_up(self, error: OSError | BioclinError) -> BioclinError:
+        """Clean up after an error.
+
+        RETURNS (BioclinError): The error for the user, which says how to go on.
+        """
+        self.clean()
+        kept = self.describe()
         if isinstance(error, BioclinError):
-            return error
+            message = str(error)
+            return error if not kept or "--resume" in message else BioclinError(f"{error}; {kept}")
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return BioclinError(
                 f"{self.out}: the disk is full. Nothing half made is left, finished parts are "

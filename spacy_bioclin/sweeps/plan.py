@@ -1,14 +1,24 @@
 """The YAML file of a sweep: which trials to run, and with which settings."""
 
 import itertools
+import math
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
+from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..catalog.overrides import STRATEGY
 from ..errors import BioclinError
 from ..settings import Settings, load_settings
+
+WHOLE = "whole"
+SAFE = " +,()=@"  # in the name of a file, beside letters, digits and "_.-~"
+LETTERS = re.compile(r"[^\w]|[\x00-\x7f]")  # all but letters of other alphabets
+MAX_NAME = 100  # characters of a name in the plan
+LARGEST_SEED = 2**32 - 1
 
 
 class Trial(NamedTuple):
@@ -22,8 +32,16 @@ class Trial(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the trial's folder."""
-        return f"{self.task}-{self.encoder}-{self.strategy}-{self.learn_rate:g}-{self.seed}"
+        """Name of the trial's folder. Names of the plan cannot lead it elsewhere."""
+        return as_name(
+            f"{self.task}-{self.encoder}-{self.strategy}-{self.learn_rate:g}-{self.seed}"
+        )
+
+
+def as_name(text: str) -> str:
+    """Write a name of the plan as the name of a file: what is unsafe there as %XX."""
+    quoted = quote(text, safe=SAFE + LETTERS.sub("", text))
+    return f"%2E{quoted[1:]}" if quoted.startswith(".") else quoted
 
 
 def _read_short(value: Any) -> Any:
@@ -171,6 +189,47 @@ class Plan(Settings):
             raise ValueError("want at least one, else there is no trial to run")
         return axis
 
+    @field_validator("tasks", "encoders", "strategies")
+    @classmethod
+    def _check_names(cls, axis: Any) -> Any:
+        for name in axis:
+            if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
+                raise ValueError(
+                    f"a name of {len(name)} characters: want 1 to {MAX_NAME}, without line ends "
+                    "and control characters"
+                )
+            if name == WHOLE:
+                raise ValueError(f"{WHOLE!r} is the folder of corpora before they are cut to size")
+        return axis
+
+    @field_validator("learn_rates")
+    @classmethod
+    def _check_rates(cls, rates: list[float]) -> list[float]:
+        if wrong := [rate for rate in rates if not (math.isfinite(rate) and rate > 0)]:
+            raise ValueError(f"{wrong[0]}: want numbers above 0")
+        return rates
+
+    @field_validator("seeds")
+    @classmethod
+    def _check_seeds(cls, seeds: list[int]) -> list[int]:
+        if wrong := [seed for seed in seeds if not 0 <= seed <= LARGEST_SEED]:
+            raise ValueError(f"{wrong[0]}: want numbers from 0 to {LARGEST_SEED}")
+        return seeds
+
+    @model_validator(mode="after")
+    def _check_folders(self) -> "Plan":
+        """Let no two trials or tasks share a folder, also on a disk that ignores case."""
+        for what, names in (
+            ("trials", (trial.name for trial in self.list_trials())),
+            ("tasks", map(as_name, self.tasks)),
+        ):
+            if double := _find_double(names):
+                raise ValueError(
+                    f"two {what} would have the folder {double}: give each seed and rate once, and "
+                    "names that stay different when they are joined"
+                )
+        return self
+
     def list_trials(self) -> list[Trial]:
         """List the trials of the grid, seed by seed, so that an interrupted sweep has a few seeds
         of everything."""
@@ -207,6 +266,16 @@ class Plan(Settings):
         """
         notes = {"train": self.train_notes, "dev": self.dev_notes, "test": self.test_notes}[split]
         return notes.get(task) if isinstance(notes, dict) else notes
+
+
+def _find_double(names: Iterable[str]) -> str:
+    """Find a name that occurs twice, in any case; "" if there is none."""
+    seen = set()
+    for name in names:
+        if name.casefold() in seen:
+            return name
+        seen.add(name.casefold())
+    return ""
 
 
 def read_plan(path: Path) -> Plan:

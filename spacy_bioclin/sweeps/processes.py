@@ -3,10 +3,13 @@
 import itertools
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
 from typing import Any
 
+from ..interrupts import hidden_from_children
+from ..notices import hide_texts, report
 from ..parallel import end_with_parent
 from .plan import Trial
 
@@ -34,7 +37,8 @@ def run_processes(
             for trial in itertools.islice(waiting, jobs - len(running)):
                 args = os.getcwd(), run, trial
                 process = context.Process(target=_run, args=args, name=trial.name)
-                process.start()
+                with hidden_from_children():
+                    process.start()
                 running[process.sentinel] = trial, process
             if not running:
                 return
@@ -44,14 +48,23 @@ def run_processes(
                 yield trial, process.exitcode
     finally:
         for _, process in running.values():
-            process.terminate()
+            process.kill()
+        for _, process in running.values():
+            process.join()
 
 
 def _run(folder: str, run: Callable[[Trial], None], trial: Trial) -> None:
     """Run a trial in this folder: the fork server is in the one it was started in."""
     os.chdir(folder)
     end_with_parent()  # else a sweep that is resumed would start a trial that still runs
-    run(trial)
+    hide_texts()
+    try:
+        run(trial)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        report(error)
+        sys.exit(1)
 
 
 def count_threads(jobs: int) -> int:

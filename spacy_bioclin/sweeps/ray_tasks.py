@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import BioclinError
+from ..notices import call_without_text, hide_texts
 from .plan import Trial
 
 
@@ -48,7 +49,8 @@ def run_on_ray(
 
     def in_folder(trial: Trial) -> None:
         os.chdir(folder)
-        run(trial)
+        hide_texts()
+        call_without_text(run, trial)
 
     task = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0, max_calls=1)(in_folder)
     waiting = iter(trials)

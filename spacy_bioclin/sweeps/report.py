@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import BioclinError
 from ..evaluation.bootstrap import paired_f1_difference
-from ..files import write_atomic
+from ..outputs import write_atomic
 from ..pages import draw_scores, render_template
 from .plan import Plan
 from .selection import Result, find_best_runs, select_group, summarize

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BioclinError
-from ..files import write_atomic
+from ..outputs import write_atomic
+from ..runs import read_object
 from .plan import Plan, Trial
 
-RESULT = "result.json"
+TRIALS, RESULT = "trials", "result.json"
+REPORT = ("summary.json", "tables.md", "report.html")  # beside the trials
+KEYS = {"trial", "status", "error", "dev", "test", "settings"}  # that every result has
 DONE, DIVERGED, CRASHED = "done", "diverged", "crashed"
 
 Result = dict[str, Any]
@@ -17,7 +20,7 @@ Result = dict[str, Any]
 
 def get_folder(out: Path, trial: Trial) -> Path:
     """Get the folder of a trial in the folder of a sweep."""
-    return out / "trials" / trial.name
+    return out / TRIALS / trial.name
 
 
 def make_result(plan: Plan, trial: Trial, status: str = DONE, error: str | None = None) -> Result:
@@ -34,9 +37,21 @@ def make_result(plan: Plan, trial: Trial, status: str = DONE, error: str | None 
 
 
 def read_results(out: Path, trials: Iterable[Trial]) -> list[Result]:
-    """Read the results of the trials that have one, in their order."""
-    paths = (get_folder(out, trial) / RESULT for trial in trials)
-    return [json.loads(path.read_text("utf-8")) for path in paths if path.exists()]
+    """Read the results of the trials that have one, in their order.
+
+    RAISES (BioclinError): A result is damaged, or belongs to another trial.
+    """
+    paths = {trial: get_folder(out, trial) / RESULT for trial in trials}
+    return [_read_result(path, trial) for trial, path in paths.items() if path.exists()]
+
+
+def _read_result(path: Path, trial: Trial) -> Result:
+    result = read_object(path)
+    if not result.keys() >= KEYS or result["trial"] != trial._asdict():
+        raise BioclinError(
+            f"{path}: is damaged or belongs to another trial; delete it, and the trial runs again"
+        )
+    return result
 
 
 def write_result(out: Path, result: Result) -> None:

@@ -8,12 +8,18 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from ..errors import BioclinError
+from ..interrupts import tell
+from ..outputs import grow_folder
 from ..parallel import show_progress
-from .plan import Plan, Search, Trial
+from ..text import show_controls
+from .plan import Plan, Search, Trial, as_name
 from .processes import count_threads, run_processes
 from .ray_tasks import run_on_ray, start_ray
 from .results import (
     CRASHED,
+    REPORT,
+    TRIALS,
     Result,
     find_missing,
     get_folder,
@@ -49,7 +55,25 @@ def run_sweep(plan: Plan, out: Path, resources: Resources | None) -> list[Result
     out (Path): Folder of the sweep.
     resources (Resources | None): None to run nothing.
     RETURNS (list[Result]): Results of all trials that have ended.
+    RAISES (BioclinError): Another process runs this sweep, the folder holds an input or other
+        files, or its results belong to another plan.
     """
+    if resources is None:
+        return _run(plan, out, None)
+    there = [name for name in REPORT if (out / name).exists()]
+    if there and not (out / TRIALS).is_dir():
+        raise BioclinError(f"{out / there[0]}: is not of a sweep; give another folder with -o")
+    inputs = [corpus.path for corpus in plan.tasks.values()] + [
+        encoder.path for encoder in plan.encoders.values()
+    ]
+    paths = (Path(path) for path in [*inputs, plan.config] if path)
+    tell(lambda: f"trials that have ended are kept in {out}; run the same command again")
+    with grow_folder(out, inputs=[path for path in paths if path.exists()]):
+        return _run(plan, out, resources)
+
+
+def _run(plan: Plan, out: Path, resources: Resources | None) -> list[Result]:
+    """Run a sweep that no other process runs; see `run_sweep`."""
     if plan.search is not None:
         return [
             result
@@ -112,7 +136,7 @@ def _run_missing(
     for task in dict.fromkeys(trial.task for trial in missing):  # mistakes before hours of work
         prepare_corpora(plan, task, out)
     for trial in missing:
-        make_config(plan, trial, out / "corpora" / trial.task)
+        make_config(plan, trial, out / "corpora" / as_name(trial.task))
     console = Console(stderr=True, highlight=False)
     with show_progress(console, f"of {len(missing)} {what}") as show:
         for n_ended, (trial, exit_code) in enumerate(_start(plan, out, missing, resources), 1):
@@ -143,5 +167,6 @@ def _start(
 
 def _describe(out: Path, trial: Trial, result: Result) -> str:
     if result["dev"] is None:
-        return f"{trial.name}: {result['status']}: {result['error']} ({get_folder(out, trial)})"
+        error = show_controls(str(result["error"]))
+        return f"{trial.name}: {result['status']}: {error} ({get_folder(out, trial)})"
     return f"{trial.name}: F1 on dev {100 * result['dev']['f']:.2f}"

@@ -1,5 +1,6 @@
 """A search by Optuna instead of a grid: choose the next settings by the scores on dev so far."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,11 +51,14 @@ def run_study(
     name (str): Name of the study.
     evaluate (Callable): Samples -> their F1 on dev, which is maximised.
     at_once (int): Number of samples to evaluate together.
-    RAISES (BioclinError): Optuna is not installed, or the study has other ranges.
+    RAISES (BioclinError): Optuna is not installed, its file is damaged, or the study has other
+        ranges.
     """
     optuna = _import_optuna()
+    _repair(folder)
+    storage = _open_storage(folder)
     study = optuna.create_study(
-        storage=_open_storage(folder), study_name=name, direction="maximize", load_if_exists=True
+        storage=storage, study_name=name, direction="maximize", load_if_exists=True
     )
     running = optuna.trial.TrialState.RUNNING
     interrupted = [trial._trial_id for trial in study.trials if trial.state == running]
@@ -111,7 +115,24 @@ def _make_sample(trial: Any) -> Sample:
 def _open_storage(folder: Path) -> Any:
     journal = _import_optuna().storages.journal
     folder.mkdir(parents=True, exist_ok=True)
-    return journal.JournalStorage(journal.JournalFileBackend(str(folder / JOURNAL)))
+    try:
+        return journal.JournalStorage(journal.JournalFileBackend(str(folder / JOURNAL)))
+    except Exception as error:  # JSON errors, unknown operations, missing keys
+        raise BioclinError(
+            f"{folder / JOURNAL}: is damaged ({type(error).__name__}); start the search again in "
+            "a new folder"
+        ) from None
+
+
+def _repair(folder: Path) -> None:
+    """Remove what a killed run has left of Optuna's file: its lock, and half of a line, to which
+    the next line would be added. The folder is locked by `grow_folder`."""
+    file = folder / JOURNAL
+    file.with_name(f"{JOURNAL}.lock").unlink(missing_ok=True)
+    if file.is_file():
+        content = file.read_bytes()
+        if not content.endswith(b"\n"):
+            os.truncate(file, content.rfind(b"\n") + 1)
 
 
 def _import_optuna() -> Any:

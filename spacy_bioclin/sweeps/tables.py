@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..text import show_controls
 from .plan import Published
 
 Statistics = Mapping[str, Any]
@@ -28,10 +29,15 @@ class Table(NamedTuple):
 
 
 def to_markdown(table: Table) -> str:
-    """Write a table with its title and note in Markdown; pipes in cells are escaped."""
+    """Write a table with its title and note in Markdown; a cell stays on its line."""
     lines = [table.head, ["---"] * len(table.head), *table.rows]
-    body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines]
+    body = ["| " + " | ".join(map(_escape_cell, row)) + " |" for row in lines]
     return "\n".join([f"### {table.title}", "", *body, "", table.note, ""])
+
+
+def _escape_cell(cell: str) -> str:
+    text = " ".join(show_controls(cell).splitlines())
+    return text.replace("|", "\\|")
 
 
 def make_carrino_table(summary: Statistics, published: Sequence[Published] = ()) -> Table:

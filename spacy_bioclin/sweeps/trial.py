@@ -1,9 +1,12 @@
 """One trial of a sweep, from the config to its scores."""
 
+import json
 import random
+import re
 import shutil
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +23,18 @@ from ..corpora.docbin import read_docs, write_docs
 from ..errors import BioclinError
 from ..evaluation.metrics import ENTS, run_pipeline
 from ..evaluation.spans import Counts, score_spans
+from ..files import hash_files
 from ..machine import choose_device, describe_cpu, find_commit, find_gpus, find_versions
+from ..outputs import write_atomic
+from ..runs import RUN, check_made_from, read_object
 from ..training.corpora import convert_task
 from ..training.epochs import count_updates, set_updates
 from ..training.loop import BEST, Diverged, train
-from ..training.state import STATE
-from .plan import Corpus, Plan, Trial
+from ..training.state import NotResumable, find_state
+from .plan import WHOLE, Corpus, Plan, Trial, as_name
 from .results import CRASHED, DIVERGED, Result, get_folder, make_result, write_result
 
+LANG = re.compile("[a-z]{2,3}")
 SUBSET_SEED = 0  # the same small training set for every seed of a sweep
 
 
@@ -35,24 +42,33 @@ def prepare_corpora(plan: Plan, task: str, out: Path) -> Path:
     """Convert or copy the corpora of a task into the folder of the sweep, cut to size.
 
     RETURNS (Path): Folder with train.spacy, dev.spacy and test.spacy.
-    RAISES (BioclinError): A corpus is missing and cannot be converted.
+    RAISES (BioclinError): A corpus is missing and cannot be converted, or it is not the one that
+        this sweep has used so far.
     """
-    folder = out / "corpora" / task
+    folder = out / "corpora" / as_name(task)
     corpus = find_corpus(plan, task)
-    for split in SPLITS:
-        if (folder / f"{split}.spacy").exists():
-            continue
-        source = Path(corpus.path) if corpus.path else out / "corpora" / "whole" / task
-        path = source / f"{split}.spacy"
-        if not corpus.path and not path.exists():
-            convert_task(task, find_task(task, corpus.lang), source)
+    source = Path(corpus.path) if corpus.path else out / "corpora" / WHOLE / as_name(task)
+    paths = {split: source / f"{split}.spacy" for split in SPLITS}
+    if not corpus.path and not all(path.exists() for path in paths.values()):
+        convert_task(task, find_task(task, corpus.lang), source)
+    for path in paths.values():
         if not path.exists():
-            raise BioclinError(f"tasks.{task}: {source} has no {split}.spacy")
+            raise BioclinError(f"tasks.{task}: {source} has no {path.name}")
+    notes = {split: plan.count_notes(task, split) for split in SPLITS}
+    hashes = {split: hash_files(path) for split, path in paths.items()}
+    made_from = {"notes": notes, "corpora": hashes, "seed": SUBSET_SEED}
+    if (folder / RUN).exists():
+        check_made_from(folder, read_object(folder / RUN), made_from)
+    elif not folder.exists():  # else of an earlier version, which did not say
+        write_atomic(folder / RUN, json.dumps(made_from, indent=2) + "\n")
+    for split, path in paths.items():
+        if (folder / path.name).exists():
+            continue
         docs = list(read_docs(path, spacy.blank(corpus.lang).vocab))
-        n_notes = plan.count_notes(task, split)
+        n_notes = notes[split]
         if n_notes and n_notes < len(docs):
             docs = random.Random(SUBSET_SEED).sample(docs, n_notes)
-        write_docs(docs, folder / f"{split}.spacy")
+        write_docs(docs, folder / path.name)
     return folder
 
 
@@ -67,6 +83,8 @@ def find_corpus(plan: Plan, task: str) -> Corpus:
         layers = known.layer_names
         layer = corpus.layer or (layers[0] if len(layers) == 1 else ENTS)
         return corpus.model_copy(update={"lang": known.lang, "layer": layer})
+    if corpus.lang and not LANG.fullmatch(corpus.lang):
+        raise BioclinError(f"tasks.{task}: lang = {corpus.lang!r}: want a code such as es or en")
     if not corpus.lang:
         raise BioclinError(f"tasks.{task} has no lang: set the language of its notes")
     return corpus.model_copy(update={"layer": corpus.layer or ENTS})
@@ -151,8 +169,14 @@ def _train_and_score(
     per_epoch = set_updates(nlp) or count_updates(nlp)
     result |= {"steps": nlp.config["training"]["max_steps"], "steps_per_epoch": per_epoch}
     with open(training.parent / "training.log", "a", encoding="utf-8") as log:
-        resume = (training / STATE).exists()
-        curve = train(nlp, training, resume=resume, use_gpu=gpu_id, stdout=log, stderr=log)
+        run = partial(train, output=training, use_gpu=gpu_id, stdout=log, stderr=log)
+        try:
+            curve = run(nlp, resume=find_state(training) is not None)
+        except NotResumable as error:
+            log.write(f"started again: {error}\n")
+            nlp = init_nlp(make_config(plan, trial, corpora), use_gpu=gpu_id)
+            set_updates(nlp)
+            curve = run(nlp)
     best = max(curve, key=lambda point: point[1])[0]
     result |= {"curve": curve, "best_step": best, "best_epoch": best / per_epoch}
     best_nlp = spacy.load(training / BEST)

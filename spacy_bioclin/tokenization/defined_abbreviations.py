@@ -9,8 +9,7 @@ It reads at most MAX_LONG characters around a bracket, so time is linear.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..text import fold_by_char
@@ -22,6 +21,9 @@ _PART = re.compile(r"[^,;]+")
 _SHORT = re.compile(r"[^\W_][\w.+/'’-]*(?: [\w.+/-]+)?")
 _QUOTES = " \n\"'“”«»"
 _SHORT_BEFORE = re.compile(r"[^\W_][\w.+/-]*\Z")
+_WORD_START = re.compile(r"(?<!\w)\S")
+_PLURAL = re.compile(r"(?:['’]?s)?(?!\w)")
+_OPENING, _CLOSING = ("(", "["), (")", "]")
 _ROMAN = re.compile(r"I{2,3}[A-Ca-c]?|I?V[A-Ca-c]|VII{1,2}|I?X|XI{1,3}")
 # A long form never contains these.
 _STOP = re.compile(r"[;:?!]\s|\.\s+(?=[A-ZÁÉÍÓÚÑ¿¡]|\Z)|\n\s*\n|\n\s*[-•*]")
@@ -78,10 +80,8 @@ def find_short_forms(text: str, shorts: Iterable[str]) -> list[tuple[int, int]]:
     RETURNS (list[tuple[int, int]]): Offsets of whole words, the longest short form first where
         several begin, without a plural "s".
     """
-    known = tuple(dict.fromkeys(short for short in shorts if short in text))
-    if not known:
-        return []
-    return [match.span("short") for match in _pattern(known).finditer(text)]
+    known = set(shorts)
+    return [(start, end) for start, end, _ in _find_places(text, known, _lengths(known))]
 
 
 def expand_abbreviations(mention: str, definitions: Mapping[str, str]) -> str:
@@ -92,29 +92,53 @@ def expand_abbreviations(mention: str, definitions: Mapping[str, str]) -> str:
     RETURNS (str): The mention. Only whole words are replaced, or those with a plural "s". A short
         form in brackets after its own long form is removed.
     """
-    shorts = tuple(short for short in definitions if short and short in mention)
-    if not shorts:
-        return mention
-
-    def replace(match: re.Match[str]) -> str:
-        long = definitions[match["short"]]
-        if match["open"]:
-            before = match.string[: match.start()].rstrip()
-            if before.lower().endswith(long.lower()):
-                return ""
-            return match[0].replace(match["short"], long, 1)
-        return long
-
-    return _pattern(shorts).sub(replace, mention)
+    return expand_mentions([mention], definitions)[0]
 
 
-@lru_cache(maxsize=1024)
-def _pattern(shorts: tuple[str, ...]) -> re.Pattern[str]:
-    """Match any of the short forms as a whole word, or in brackets, the longest one first."""
-    words = "|".join(re.escape(short) for short in sorted(shorts, key=len, reverse=True))
-    return re.compile(
-        rf"(?P<open>\s*[(\[])?(?<!\w)(?P<short>{words})(?:['’]?s)?(?!\w)(?(open)[)\]]|)"
-    )
+def expand_mentions(mentions: Iterable[str], definitions: Mapping[str, str]) -> list[str]:
+    """Replace short forms by long forms in many mentions, see `expand_abbreviations`."""
+    lengths = _lengths(definitions)
+    return [_expand(mention, definitions, lengths) for mention in mentions]
+
+
+def _expand(mention: str, definitions: Mapping[str, str], lengths: Sequence[int]) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, end, behind in _find_places(mention, definitions, lengths):
+        long, new = definitions[mention[start:end]], ""
+        if mention[start - 1 : start] in _OPENING and mention[behind : behind + 1] in _CLOSING:
+            before = mention[done : start - 1].rstrip()
+            # Lower case may have another length.
+            if not mention[: done + len(before)][-3 * len(long) :].lower().endswith(long.lower()):
+                before, new = mention[done:start], long + mention[end : behind + 1]
+            behind += 1
+        else:
+            before, new = mention[done:start], long
+        parts += (before, new)
+        done = behind
+    return "".join([*parts, mention[done:]])
+
+
+def _lengths(shorts: Collection[str]) -> list[int]:
+    """List how long short forms are, the longest first."""
+    return sorted({len(short) for short in shorts} - {0}, reverse=True)
+
+
+def _find_places(
+    text: str, shorts: Container[str], lengths: Sequence[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Find short forms as whole words, also with a plural "s".
+
+    YIELDS (tuple[int, int, int]): Start and end of a short form, and its end with the "s".
+    """
+    at = 0
+    while found := _WORD_START.search(text, at):
+        start, at = found.start(), found.end()
+        for end in (start + length for length in lengths):
+            if end <= len(text) and text[start:end] in shorts and (s := _PLURAL.match(text, end)):
+                yield start, end, s.end()
+                at = s.end()
+                break
 
 
 def _short_inside(text: str, bracket: int, inside: tuple[int, int]) -> Abbreviation | None:

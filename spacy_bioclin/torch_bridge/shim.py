@@ -14,6 +14,8 @@ from thinc.api import Optimizer, get_torch_default_device
 from thinc.shims.shim import Shim
 from torch import nn
 
+from ..errors import BioclinError, first_line
+from .outline import check_fit
 from .step import AdamWStep, UpdateRule, group_weights
 from .weights_io import MAGIC, pack_weights, unpack_weights
 
@@ -180,15 +182,33 @@ class TorchShim(Shim):
     def from_bytes(self, data: bytes) -> "TorchShim":
         """Load what `to_bytes` wrote. On CPU the weights are views of `data`, not a second copy.
 
-        RAISES (ValueError): The bytes have another origin, are cut short or have a later version.
+        RAISES (BioclinError): The bytes have another origin or a later version, are cut short or
+            damaged, or hold weights that are not finite.
         """
-        if data != MAGIC:
+        if data == MAGIC:
+            return self
+        try:
             cfg, weights = unpack_weights(data)
+            check_fit(partial(self.outline, cfg), weights)
             module = self._build(**cfg)
-            module.load_state_dict(weights, assign=True)
+            module.load_state_dict(
+                {key: w.float() if w.is_floating_point() else w for key, w in weights.items()},
+                assign=True,
+            )
             self.set_module(module, cfg)
-            self._is_view = True
+        except BioclinError:
+            raise
+        except Exception as error:  # settings of other people can raise any error
+            raise BioclinError(
+                f"no model can be made of the stored settings ({first_line(error)}): the file is "
+                "damaged or of another version"
+            ) from None
+        self._is_view = True
         return self
+
+    def outline(self, cfg: dict[str, Any]) -> nn.Module:
+        """Build a module that has the weights of `build`, for a look at their shapes."""
+        return self._build(**cfg)
 
 
 def add_gradients(module: nn.Module, outputs: tuple[Any, ...], gradients: list[Any]) -> None:

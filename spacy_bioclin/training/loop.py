@@ -1,8 +1,12 @@
 """Train as `spacy train` does, and resume if interrupted."""
 
+import json
 import math
+import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,13 +20,33 @@ from spacy.training.loop import (
     train_while_improving,
     update_meta,
 )
-from spacy.util import registry, resolve_dot_names
-from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
+from spacy.util import registry, resolve_dot_names, walk_dict
+from thinc.api import Config, Optimizer, fix_random_seed, set_gpu_allocator
 
 from ..errors import BioclinError
-from .state import Evaluation, Progress, load_state, save_state, set_generators
+from ..files import hash_files
+from ..interrupts import tell
+from ..outputs import check_inputs, check_output, grow_folder, open_folder, remove
+from ..vocab import save_pipeline
+from .state import (
+    STATE,
+    VALUES,
+    Evaluation,
+    Progress,
+    find_state,
+    load_state,
+    save_state,
+    set_generators,
+)
 
 BEST, LAST = "model-best", "model-last"
+MAX_PATH = 1024  # characters; a longer setting is no path
+# Settings that a resumed run may change: where files are, how long to train, what is logged.
+ANYWHERE = re.compile(
+    r"paths\..*|corpora\.[^.]+\.path|components\.[^.]+\.model\.name|.*\.encoder|initialize\..*"
+    r"|training\.(max_steps|max_epochs|patience)"
+    r"|training\.(logger|before_update)(\..*)?|system\.gpu_allocator"
+)
 Batches = Iterable[tuple[int, list[Example]]]
 
 
@@ -53,10 +77,45 @@ def train(
     RETURNS (list[tuple[int, float]]): For each evaluation on dev, the number of updates before it
         and the main score.
     RAISES (Diverged): A loss is no longer a finite number.
+    RAISES (BioclinError): Another process trains into the output, the output would replace an
+        input, or the state is damaged or was made from something else.
     """
+    check_outputs(nlp.config, output)
+    with grow_folder(output):
+        return _train(nlp, output, resume, use_gpu, stdout, stderr)
+
+
+def check_outputs(config: Mapping[str, Any], output: Path) -> None:
+    """Refuse a training that would replace what it reads: a corpus, an encoder, a pipeline.
+
+    RAISES (BioclinError): model-last, model-best or state is an input, or holds one.
+    """
+    inputs = list(_list_inputs(Config(config).interpolate()))
+    for name in (LAST, BEST, STATE):
+        check_inputs(output / name, inputs)
+
+
+def check_new(output: Path, *, overwrite: bool) -> None:
+    """Refuse a new training in a folder that holds another, or something else.
+
+    RAISES (BioclinError): See `check_output`; model-last, model-best and state are checked.
+    """
+    for name, marker in ((LAST, "config.cfg"), (BEST, "config.cfg"), (STATE, VALUES)):
+        check_output(output / name, overwrite=overwrite, marker=marker)
+
+
+def _train(
+    nlp: Language,
+    output: Path,
+    resume: bool,
+    use_gpu: int,
+    stdout: IO[str],
+    stderr: IO[str],
+) -> list[tuple[int, float]]:
+    """Train in an output that no other process writes; see `train`."""
+    made_from = describe_run(nlp)
     config = nlp.config.interpolate()
     _set_seed_and_allocator(config["training"], use_gpu)
-    output.mkdir(parents=True, exist_ok=True)
     settings = registry.resolve(config["training"], schema=ConfigSchemaTraining)
     corpora = [settings["train_corpus"], settings["dev_corpus"]]
     train_corpus, dev_corpus = resolve_dot_names(config, corpora)
@@ -69,11 +128,12 @@ def train(
         log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
     evaluations: list[Evaluation] = []
     if resume:
-        done, generators = load_state(nlp, optimizer, output)
+        done, generators = load_state(nlp, optimizer, output, made_from)
         batches = _skip_batches(batches, done.steps, generators)
     else:
-        for name in (BEST, LAST):
-            shutil.rmtree(output / name, ignore_errors=True)
+        for name in (BEST, LAST, STATE, f".{STATE}.old"):
+            remove(output / name)
+    tell(partial(describe_kept, output))
     steps = train_while_improving(
         nlp,
         optimizer,
@@ -99,15 +159,27 @@ def train(
                     update_meta(settings, nlp, info)
                 _write(nlp, optimizer, before_to_disk, output / LAST)
                 if is_best:
-                    shutil.rmtree(output / BEST, ignore_errors=True)
-                    shutil.copytree(output / LAST, output / BEST)
+                    with open_folder(output / BEST) as folder:
+                        shutil.copytree(output / LAST, folder, dirs_exist_ok=True)
                 progress = Progress(info["step"] + 1, evaluations)
-                save_state(nlp, optimizer, progress, output)
+                save_state(nlp, optimizer, progress, output, made_from)
             log_step(info if is_best is not None else None)
     finally:
         finalize_logger()
     _write(nlp, optimizer, before_to_disk, output / LAST)
     return [(i * settings["eval_frequency"], score) for i, (score, _) in enumerate(evaluations)]
+
+
+def describe_kept(output: Path) -> str:
+    """Describe for the user what an interrupted training has kept."""
+    if find_state(output) is not None:
+        return (
+            f"the state of the last evaluation is kept in {output / STATE}; run the same command "
+            "again with --resume"
+        )
+    if (output / LAST).exists():
+        return "there is no state to go on from; run the same command again with --overwrite"
+    return ""
 
 
 def _set_seed_and_allocator(training: dict[str, Any], use_gpu: int) -> None:
@@ -120,8 +192,36 @@ def _set_seed_and_allocator(training: dict[str, Any], use_gpu: int) -> None:
 def _write(
     nlp: Language, optimizer: Optimizer, before_to_disk: Callable[[Language], Language], path: Path
 ) -> None:
-    with nlp.use_params(optimizer.averages):
-        before_to_disk(nlp).to_disk(path)
+    with nlp.use_params(optimizer.averages), open_folder(path) as folder:
+        save_pipeline(before_to_disk(nlp), folder)
+
+
+def describe_run(nlp: Language) -> dict[str, Any]:
+    """Describe what a training is made from: settings, and hashes of its corpora.
+
+    Where its files are does not matter, nor what is logged.
+
+    RETURNS (dict[str, Any]): As JSON.
+    """
+    corpora = {
+        name: hash_files(Path(path))
+        for name, reader in Config(nlp.config).interpolate()["corpora"].items()
+        if isinstance(path := reader.get("path"), str) and Path(path).exists()
+    }
+    flat = {".".join(path): value for path, value in walk_dict(nlp.config)}
+    settings = {path: value for path, value in flat.items() if not ANYWHERE.fullmatch(path)}
+    return json.loads(json.dumps({"corpora": corpora, **settings}, default=str))
+
+
+def _list_inputs(value: Any) -> Iterator[Path]:
+    """List the existing files and folders that are named anywhere in a config."""
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _list_inputs(part)
+    elif isinstance(value, str) and value and len(value) < MAX_PATH:
+        with suppress(OSError, ValueError):
+            if Path(value).exists():
+                yield Path(value)
 
 
 def _check_losses(info: dict[str, Any], optimizer: Optimizer) -> None:

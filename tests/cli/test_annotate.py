@@ -11,9 +11,9 @@ from spacy_bioclin.cli import app
 from spacy_bioclin.cli.package.package import read_license
 from spacy_bioclin.cli.run.annotate import find_texts
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.files import lock_output
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
+from spacy_bioclin.outputs import lock_output
 
 NOTE = "Paciente con neumonía en el Hospital General ."
 

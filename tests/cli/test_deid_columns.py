@@ -12,7 +12,7 @@ from spacy_bioclin.cli import app
 from spacy_bioclin.dates import read_dates
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.surrogates.context import DateShift, SurrogateContext
-from spacy_bioclin.files import lock_output
+from spacy_bioclin.outputs import lock_output
 from spacy_bioclin.runner.leaks import Hidden
 from spacy_bioclin.runner.stamps import shift_value
 

@@ -112,9 +112,9 @@ ERRORS = {
     ),
     "empty file": (f"{BUILD} in.obo", {"in.obo": ""}, r"no \[Term\]"),
     "OUT holds something else": (
-        "build in.obo -o work",
+        "build in.obo -o work --overwrite",
         {**ONE, "work/thesis.txt": "years of work"},
-        "work .*knowledge base",
+        "work: not an output",
     ),
     "OUT cannot be written": ("build in.obo -o /proc/kb", ONE, "/proc/kb"),
     "no knowledge base": ("diff work kb", {**ONE, "work/a.txt": "a"}, "work.*bioclin kb build"),

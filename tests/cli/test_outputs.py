@@ -61,7 +61,7 @@ def test_version():
 SLOW = """
 import os, signal
 from spacy_bioclin.cli import app
-from spacy_bioclin.files import Output
+from spacy_bioclin.outputs import Output
 from pathlib import Path
 
 @app.command("slow")

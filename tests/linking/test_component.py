@@ -319,11 +319,14 @@ def test_vectors_and_encoder_go_with_the_pipeline(clinic, tiny_encoder, tmp_path
     shutil.copytree(tiny_encoder, encoder)
     names = NameEncoder(str(encoder), precision="fp32", device="cpu")
     embed_names(clinic, names, tmp_path / "vectors")
+    for folder in (encoder, tmp_path / "vectors"):  # as if a package named a folder of the user
+        (folder / "id_rsa").write_text("private")
     nlp = make(clinic, meanings=str(tmp_path / "vectors"), encoder=str(encoder))
     doc = nlp(TEXT)
     assert ids(doc)[0] == "C2"
     assert len(doc.ents[0]._.candidates) > len(make(clinic)(TEXT).ents[0]._.candidates)
     nlp.to_disk(tmp_path / "pipeline")
+    assert not list((tmp_path / "pipeline").rglob("id_rsa"))
     shutil.rmtree(encoder)
     shutil.rmtree(tmp_path / "vectors")
     again = spacy.load(tmp_path / "pipeline")(TEXT)

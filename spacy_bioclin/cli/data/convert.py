@@ -1,5 +1,6 @@
 """`bioclin convert`: a corpus into Docs for training, or into files of another format."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from ...errors import BioclinError
 
 if TYPE_CHECKING:
     from ...catalog.tasks import Task
+    from ...outputs import Output
 
 
 def main(
@@ -53,31 +55,38 @@ def main(
     """Convert a corpus into Docs, and report what became of every span; or into other files."""
     from ...catalog.tasks import load_tasks
     from ...corpora.docbin import SUFFIX
-    from ...corpora.export import check_corpus_output
-    from ...files import check_output
+    from ...corpora.export import make_corpus_output
+    from ...corpora.formats import list_inputs
+    from ...corpora.report import make_report_output
 
     to = to or ("spacy" if out.suffix == SUFFIX else "brat")
-    check_corpus_output(out, to, inputs=paths, overwrite=overwrite)
-    if report is not None:
-        check_output(report, inputs=paths, overwrite=overwrite)
+    inputs = list_inputs(format, paths)
+    output = make_corpus_output(out, to, inputs=inputs, overwrite=overwrite)
+    losses = None
+    if to == "spacy" or report is not None:
+        losses = make_report_output(report, out, inputs=inputs, overwrite=overwrite)
     known = load_tasks().get(task)
     labels = known.labels if known else {}
     keep = _choose_documents(known, split, paths)
     if to != "spacy":
-        _write_files(format, paths, labels, keep, out, to, skip_bad=skip_bad, allow_loss=allow_loss)
+        if losses:
+            raise BioclinError(f"--report {report}: only Docs have one; leave it out for {to}")
+        _write_files(
+            format, paths, labels, keep, output, to, skip_bad=skip_bad, allow_loss=allow_loss
+        )
         return
     _write_docs(
         format,
         paths,
         labels,
-        out,
+        output,
         keep=keep,
         lang=lang or (known.lang if known else ""),
         layers=_parse_layers(layer) if layer else known.layers if known else {"*": "ents"},
         task=task,
         skip_bad=skip_bad,
         allow_loss=allow_loss,
-        report_path=report,
+        report=losses,
     )
 
 
@@ -95,7 +104,7 @@ def _choose_documents(task: "Task | None", split: str, paths: list[Path]) -> Cal
         if split not in SPLITS:
             raise BioclinError(f"--split is {split!r}, want one of {', '.join(SPLITS)}")
         return partial(task.has_document, split)
-    shared = {path.resolve() for path in paths}
+    shared = {Path(os.path.realpath(path)) for path in paths}
     held = [
         split
         for split, folders in (task.splits if task and task.documents else {}).items()
@@ -109,7 +118,7 @@ def _choose_documents(task: "Task | None", split: str, paths: list[Path]) -> Cal
 
 
 def _write_docs(
-    format: str, paths: list[Path], labels: Mapping[str, str], out: Path, **settings: Any
+    format: str, paths: list[Path], labels: Mapping[str, str], out: "Output", **settings: Any
 ) -> None:
     """Convert into Docs, see `convert_to_docs`."""
     from rich.console import Console
@@ -136,7 +145,7 @@ def _write_files(
     paths: list[Path],
     labels: Mapping[str, str],
     keep: Callable[[str], bool],
-    out: Path,
+    out: "Output",
     to: str,
     *,
     skip_bad: bool,
@@ -160,7 +169,7 @@ def _write_files(
             format, paths, labels=labels, keep=keep, on_error=on_error, on_progress=show
         )
         n_docs, lost = write_corpus(documents, out, to, allow_loss=allow_loss)
-    console.print(f"{n_docs:,} documents written to {out}", markup=False)
+    console.print(f"{n_docs:,} documents written to {out.path}", markup=False)
     for kind, n in sorted(lost.items()):
         console.print(f"left out, for {to} cannot hold them: {n:,} {kind}", markup=False)
 

@@ -1,6 +1,5 @@
 """`bioclin fetch`: Download an encoder or a fine-tuned checkpoint. Uses the network."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -36,9 +35,7 @@ def main(
     folder = output or Path("checkpoints" if checkpoint else "encoders") / name
     console = Console(stderr=True, highlight=False, markup=False)
     warn_of_licence(encoder.licence_warning)
-    # huggingface_hub shows its own progress bars.
-    bar = show_progress(console, "MB") if encoder.archive else nullcontext()
-    with bar as show:
+    with show_progress(console, "MB") as show:
         manifest = fetch_encoder(
             name,
             encoder,

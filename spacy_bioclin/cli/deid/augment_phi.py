@@ -19,15 +19,16 @@ def main(
     import spacy
     from rich.console import Console
 
-    from ...corpora.docbin import check_docs_output, read_docs, write_docs
+    from ...corpora.docbin import make_docs_output, read_docs, write_docs
+    from ...corpora.formats import list_inputs
     from ...deid.augment import make_copies
     from ...deid.labels import check_scheme
 
-    check_docs_output(output, inputs=[corpus], overwrite=overwrite)
+    out = make_docs_output(output, inputs=list_inputs("spacy", [corpus]), overwrite=overwrite)
     check_scheme(scheme)
     tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
     nlp = spacy.blank(lang, config={"nlp": {"tokenizer": tokenizer}})
     docs = list(read_docs(corpus, nlp.vocab))
     more = make_copies(docs, nlp.make_doc, copies=copies, spans_key=layer, lang=lang, scheme=scheme)
-    n_docs = write_docs([*docs, *more], output)
+    n_docs = write_docs([*docs, *more], out)
     Console(highlight=False).print(f"{n_docs:,} notes written to {output}", markup=False)

@@ -26,12 +26,14 @@ def main(
     from rich.console import Console
 
     from ...corpora.docbin import read_docs
+    from ...corpora.formats import list_inputs
     from ...deid.fit import calibrate
     from ...deid.pipeline import add_deid, finds_phi
-    from ...files import Output
-    from ..loading import load_pipeline
+    from ...outputs import Output
+    from ...vocab import save_pipeline
+    from ..loading import list_pipeline, load_pipeline
 
-    inputs = [Path(pipeline), corpus]
+    inputs = [*list_pipeline(pipeline), *list_inputs("spacy", [corpus])]
     out = Output(output, inputs=inputs, overwrite=overwrite, marker="config.cfg")
     if target_recall is not None and not 0 < target_recall <= 1:
         raise BioclinError(f"--target-recall {target_recall}: want a number above 0 and up to 1")
@@ -49,7 +51,7 @@ def main(
     docs = list(read_docs(corpus, nlp.vocab))
     chosen = calibrate(nlp, docs, target_recall)
     with out.open_folder() as folder:
-        nlp.to_disk(folder)
+        save_pipeline(nlp, folder)
         path = folder / "deid_calibration_report.json"
         path.write_text(json.dumps(chosen, indent=2) + "\n", "utf-8")
     console = Console(highlight=False)

@@ -1,6 +1,5 @@
 """`bioclin deid`: write notes that are safe to share."""
 
-import hmac
 import json
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ...deid.policy import Policy
+    from ...deid.secret import SecretKey
     from ...runner.deid import DeidJob
     from ...runner.records import Form
     from ...runner.survey import Field
@@ -85,8 +85,8 @@ def main(
     ] = False,
 ) -> None:
     """Remove PHI from notes. OUT.audit.json beside OUT counts what was found, without any PHI."""
-    from ...deid.secret import read_key
-    from ...files import lock_output
+    from ...deid.secret import SecretKey, read_key
+    from ...outputs import lock_output
     from ...runner.columns import make_columns
     from ...runner.deid import DeidJob
     from ...runner.forms import open_form
@@ -99,27 +99,33 @@ def main(
         *(text_column, id_column, patient_column),
         *(known or (), date_column or (), drop or (), keep or ()),
     )
-    setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), read_key(key_file), gpu_id)
+    key = SecretKey(read_key(key_file))
+    setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), key, gpu_id)
     with lock_output(out):
         check()  # another run may have written it since
         form = open_form(source, columns, encoding)
         job = DeidJob.for_form(form, setup.load, setup.key, out=out, rename=rename, lang=lang)
-        run(form, setup, job, out, Options(processes, resume, overwrite, skip_bad))
+        run(form, setup, job, out, Options(processes, resume, overwrite, skip_bad, key_file))
 
 
 class Options(NamedTuple):
-    """How a run goes on, without influence on what it writes."""
+    """How a run goes on, without influence on what it writes.
+
+    key_file (Path | None): File of the key, which Setup has.
+    """
 
     processes: int
     resume: bool
     overwrite: bool
     skip_bad: bool
+    key_file: Path | None
 
 
 def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Options) -> None:
     """De-identify an input into an output that is locked."""
     from rich.console import Console
 
+    from ...deid.secret import can_others_read
     from ...runner.parts import make_output
     from ...runner.paths import find_audit
     from ...runner.survey import check_all_named, survey
@@ -142,6 +148,13 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
     )
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     show_warnings(setup, form, fields, console)
+    if options.key_file and can_others_read(options.key_file):
+        console.print(
+            f"warning: every user of this machine can read {options.key_file}, and so link notes "
+            f"to patients: chmod 600 {options.key_file}",
+            style="yellow",
+            markup=False,
+        )
     audit = find_audit(out)
     with show_progress(console, "records") as on_progress:
         counts = make_output(
@@ -155,19 +168,25 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
             on_progress=on_progress,
         )
     show_counts(counts, form, out, audit, console)
+    if work.damaged:
+        names = ", ".join(work.damaged[:3])
+        more = f" and {len(work.damaged) - 3:,} more" if len(work.damaged) > 3 else ""
+        console.print(
+            f"made again, for it was not as this run had written it: {names}{more}", markup=False
+        )
 
 
 class Setup(NamedTuple):
     """What every process needs to make the pipeline.
 
     policy (Policy | None): Instead of the pipeline's.
-    key (bytes | None): The secret key.
+    key (SecretKey): The secret key.
     """
 
     lang: str
     pipeline: str | None
     policy: "Policy | None"
-    key: bytes | None
+    key: "SecretKey"
     gpu_id: int
 
     def check(self, for_key: str) -> None:
@@ -181,7 +200,7 @@ class Setup(NamedTuple):
         if self.lang not in LANGS:
             raise BioclinError(f"--lang {self.lang}: want one of {', '.join(LANGS)}")
         needed = for_key or (self.policy is not None and self.policy.needs_key)
-        if self.key is None and needed:
+        if self.key.reveal() is None and needed:
             what = for_key or "the policy (hash, encrypt or surrogate)"
             raise BioclinError(
                 f"{what} needs a secret key: make one with bioclin deid-key FILE and give "
@@ -208,7 +227,7 @@ class Setup(NamedTuple):
                     "entities in doc.ents are not removed. Train one with configs/deid.cfg, or "
                     "leave --pipeline out for the rules alone"
                 )
-        return make_pipeline(source, policy=self.policy, key=self.key)
+        return make_pipeline(source, policy=self.policy, key=self.key.reveal())
 
     def fingerprints(self) -> dict[str, str]:
         """Compute strings that change with the pipeline, policy, key and versions.
@@ -218,6 +237,7 @@ class Setup(NamedTuple):
         import spacy
 
         from ...deid.component import VERSIONS
+        from ...deid.secret import fingerprint_key
         from ...runner.records import fingerprint_files
 
         folder = Path(self.pipeline or "")
@@ -225,12 +245,11 @@ class Setup(NamedTuple):
             folder = spacy.util.get_package_path(self.pipeline)
         paths = [] if self.pipeline is None else sorted(folder.rglob("*"))
         files = fingerprint_files(path for path in paths if path.is_file())
-        key = b"" if self.key is None else hmac.digest(self.key, b"fingerprint", "sha256")
         return {
             "language": self.lang,
             "pipeline": files,
             "policy": self.policy.hash if self.policy else "",
-            "key": key.hex()[:16],
+            "key": fingerprint_key(self.key.reveal()),
             "versions": json.dumps({**VERSIONS, "spacy": spacy.__version__}, sort_keys=True),
         }
 
@@ -242,6 +261,7 @@ def describe_setup(found: dict[str, str], pipeline: str | None) -> dict[str, Any
         "language": found["language"],
         "pipeline": {"name": name, "fingerprint": found["pipeline"]},
         "policy": found["policy"] or "of the pipeline",
+        "key": found["key"][:8],
         "versions": json.loads(found["versions"]),
     }
 

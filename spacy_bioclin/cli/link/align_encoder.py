@@ -7,7 +7,7 @@ import typer
 
 from ...parallel import show_progress
 from ...pretraining.settings import AlignSettings
-from ..pretrain.options import Output, Resume, add_options, has_result, is_first_process
+from ..pretrain.options import Output, Resume, add_options, has_result
 
 
 @add_options(AlignSettings)
@@ -26,9 +26,9 @@ def main(
 
     from ...linking.kb.knowledge_base import KnowledgeBase
     from ...pretraining.synonyms import align_on, similar_concepts
-    from ...pretraining.trainer import find_checkpoint
+    from ...runs import check_new_run, is_first_process
 
-    find_checkpoint(output, resume=resume)
+    check_new_run(output, resume=resume)
     opened = KnowledgeBase.open(kb)
     console = Console(stderr=True, highlight=False, quiet=not is_first_process())
     with show_progress(console, "concepts") as progress:

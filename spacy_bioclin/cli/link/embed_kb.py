@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ...files import check_output
+from ...outputs import check_output
 from ...parallel import show_progress
 
 
@@ -27,13 +27,14 @@ def main(
 
     from ...encoders.names import NameEncoder
     from ...linking.dense.embed import embed_names
+    from ...linking.dense.index import FILES, VECTORS
     from ...linking.kb.knowledge_base import KnowledgeBase
 
     inputs = [kb, Path(encoder)]
-    check_output(output, inputs=inputs, overwrite=overwrite, marker="meta.json")
+    check_output(output, inputs=inputs, overwrite=overwrite, marker=VECTORS, only=FILES)
     opened = KnowledgeBase.open(kb)
     device = "cpu" if gpu_id < 0 else f"cuda:{gpu_id}"
     names = NameEncoder(encoder, pooling=pooling, precision=precision, device=device)
     with show_progress(Console(stderr=True, highlight=False), "names") as progress:
-        index = embed_names(opened, names, output, progress=progress)
+        index = embed_names(opened, names, output, progress=progress, overwrite=overwrite)
     typer.echo(f"{output}: {len(index):,} vectors for {len(opened.names):,} names")

@@ -1,13 +1,14 @@
 """`bioclin kb`: build a knowledge base from terminologies, look into it, join or compare two."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...errors import BioclinError
-from ...files import check_output
+from ...outputs import check_output
 from ...parallel import show_progress
 from ..tables import AS_JSON, print_json, print_table
 
@@ -55,14 +56,13 @@ def build(
     """Read terminologies, join the records of each id, and write a knowledge base."""
     from ...linking.kb.build import KbBuilder
     from ...linking.kb.concepts import SkipReport
-    from ...linking.kb.storage import META, check_target
+    from ...linking.kb.storage import FILES, META
     from ...linking.readers.sources import find_source, read_sources
 
-    check_target(output)
     table_columns = parse_columns(columns)
     found = [find_source(s, format=format or ("table" if columns else None)) for s in sources]
     inputs = [source.path for source in found]
-    check_output(output, inputs=inputs, overwrite=overwrite, marker=META)
+    check_output(output, inputs=inputs, overwrite=overwrite, marker=META, only=FILES)
     if columns and not any(source.format == "table" for source in found):
         raise BioclinError(f"--columns is for tables, and none of {', '.join(sources)} is one")
     licences = list(license or [""])
@@ -74,17 +74,18 @@ def build(
     licences *= len(found) if len(licences) == 1 else 1
     console, report = _stderr(), SkipReport()
     builder = KbBuilder(report, langs=_split(lang))
-    with show_progress(console, "records") as progress:
-        for concept in read_sources(
-            found, report, lang=names_in, columns=table_columns, progress=progress
-        ):
-            builder.add(concept)
-    with console.status("Indexing the names"):
-        described = (s.describe(x) for s, x in zip(found, licences, strict=True))
-        files = [file for files in described for file in files]
-        meta = {"name": name or output.name, "version": version, "sources": files}
-        kb = builder.build(types=_split(types), meta=meta).write(output)
-    _print_skipped(report, console)
+    with _printing_skipped(report, console):
+        with show_progress(console, "records") as progress:
+            for concept in read_sources(
+                found, report, lang=names_in, columns=table_columns, progress=progress
+            ):
+                builder.add(concept)
+        with console.status("Indexing the names"):
+            described = (s.describe(x) for s, x in zip(found, licences, strict=True))
+            files = [file for files in described for file in files]
+            meta = {"name": name or output.name, "version": version, "sources": files}
+            kb = builder.build(types=_split(types), meta=meta)
+            kb = kb.write(output, overwrite=overwrite)
     console.print(f"{_summary(kb)}\nWritten: {output}")
 
 
@@ -154,15 +155,14 @@ def merge(
     from ...linking.kb.combine import merge_kbs
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.knowledge_base import KnowledgeBase
-    from ...linking.kb.storage import META
+    from ...linking.kb.storage import FILES, META
 
-    check_output(output, inputs=kbs, overwrite=overwrite, marker=META)
+    check_output(output, inputs=kbs, overwrite=overwrite, marker=META, only=FILES)
     report, console = SkipReport(), _stderr()
     opened = [KnowledgeBase.open(kb) for kb in kbs]
-    with console.status("Joining"):
+    with _printing_skipped(report, console), console.status("Joining"):
         meta = {"name": name or output.name, "version": version}
         merged, joined = merge_kbs(opened, output, meta=meta, report=report)
-    _print_skipped(report, console)
     console.print(f"{_summary(merged)}; {joined:,} ids were in several\nWritten: {output}")
 
 
@@ -194,7 +194,38 @@ def diff(
         typer.echo("The hashes are the same.")
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (build, info, search, merge, diff)
+def check(
+    kb: KB,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Folder of `bioclin embed-kb`, to be checked too")
+    ] = None,
+) -> None:
+    """Read everything in a knowledge base, and say what is wrong with each file."""
+    from ...linking.kb.faults import check_folder
+
+    found, meta = check_folder(kb)
+    faults = [f"{kb}/{fault}" for fault in found]
+    have_hashes = all("sha256" in described for described in meta["arrays"].values())
+    if not faults:
+        from ...linking.dense.faults import check_indexes
+
+        faults, all_hashed = check_indexes(kb, [] if vectors is None else [vectors])
+        have_hashes = have_hashes and all_hashed
+    for fault in faults:
+        typer.echo(fault, err=True)
+    if not have_hashes:
+        typer.echo(f"{kb}: no hashes recorded, so changed numbers and names are not found")
+    if faults:
+        typer.echo(f"{kb}: {len(faults):,} faults", err=True)
+        raise typer.Exit(1)
+    n_arrays = len(meta["arrays"])
+    typer.echo(
+        f"{kb}: {meta['n_concepts']:,} concepts, {meta['n_names']:,} names; all {n_arrays} arrays "
+        "and the description are as they were written"
+    )
+
+
+COMMANDS: tuple[Callable[..., None], ...] = (build, info, search, check, merge, diff)
 
 
 def parse_columns(text: str) -> dict[str, list[str]]:
@@ -234,6 +265,17 @@ def _counts(names_in: Mapping[str, int]) -> str:
 
 def _megabytes(n_bytes: int) -> str:
     return f"{n_bytes / 1e6:,.1f} MB"
+
+
+@contextmanager
+def _printing_skipped(report: "SkipReport", console: "Console") -> Iterator[None]:
+    """Print what was left out when the block ends, also if that is why nothing is left."""
+    try:
+        yield
+    except BioclinError:
+        _print_skipped(report, console)
+        raise
+    _print_skipped(report, console)
 
 
 def _print_skipped(report: "SkipReport", console: "Console") -> None:

@@ -38,9 +38,9 @@ def main(
 
     from ...corpora.docbin import read_docs
     from ...evaluation.linking import score_linking
-    from ...files import Output
     from ...linking.train.docs import Layer, gather_mentions, link_gold, train_linker
     from ...linking.train.ranker import RankerSettings
+    from ...outputs import Output
 
     inputs = [path for path in (kb, train, dev, meanings) if path is not None]
     out = Output(output, inputs=inputs, overwrite=overwrite, marker=REPORT, private=True)

@@ -1,5 +1,6 @@
 """`bioclin check-package`: check that a wheel works where it is installed."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,7 @@ def main(
     from rich.console import Console
     from rich.text import Text
 
-    from ...files import check_output
+    from ...outputs import check_output, lock_output
     from ...packaging.check import check_wheel
 
     if env is not None:
@@ -31,7 +32,8 @@ def main(
         check_output(env, inputs=inputs, overwrite=overwrite, marker="pyvenv.cfg")
 
     results = []
-    with Console(stderr=True).status("checking …") as status:
+    locked = nullcontext() if env is None else lock_output(env)
+    with locked, Console(stderr=True).status("checking …") as status:
         for check in check_wheel(wheel, against=against, env=env, timeout=timeout):
             results.append(check)
             status.update(f"{check.name}: done, next …")

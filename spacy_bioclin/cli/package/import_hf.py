@@ -38,9 +38,10 @@ def main(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Make a spaCy pipeline that finds what a fine-tuned checkpoint finds."""
-    from ...files import Output
     from ...ner.hf.checkpoint import make_pipeline, open_checkpoint
     from ...ner.hf.parity import compare_with_transformers
+    from ...outputs import Output
+    from ...vocab import save_pipeline
     from ..run.annotate import find_texts
 
     files = find_texts(check or []).values()
@@ -52,7 +53,7 @@ def main(
         found, lang=lang, aggregation=aggregation, spans_key=spans_key, precision=precision
     )
     with out.open_folder() as folder:
-        nlp.to_disk(folder)
+        save_pipeline(nlp, folder)
     typer.echo(describe(nlp, output, found.scheme))
     if files:
         from ...corpora.files import read_text

@@ -19,7 +19,7 @@ def main(
 ) -> None:
     """Write a commented training config, or list the configs that there are."""
     from ...catalog.configs import describe_config, find_configs, write_config
-    from ...files import check_output, write_atomic
+    from ...outputs import Output
     from ..tables import print_table
 
     if name is None:
@@ -32,6 +32,5 @@ def main(
         typer.echo(write_config(name, f"{name}.cfg"), nl=False)
         return
     text = write_config(name, str(output))
-    check_output(output, inputs=[], overwrite=overwrite)
-    write_atomic(output, text)
+    Output(output, inputs=[find_configs()[name]], overwrite=overwrite).write(text)
     typer.echo(f"Written: {output}", err=True)

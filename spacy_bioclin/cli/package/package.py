@@ -1,7 +1,7 @@
 """`bioclin package`: make a wheel from a trained pipeline."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,6 +32,7 @@ def main(
 ) -> None:
     """Package a pipeline with its model card, scores and licences. Needs no network."""
     from ...packaging.build import build_wheel
+    from ...packaging.metrics import read_metrics
 
     provenance = _provenance(
         task,
@@ -46,7 +47,7 @@ def main(
         name=name,
         version=version,
         provenance=provenance,
-        metrics=_read_metrics(metrics) if metrics else None,
+        metrics=read_metrics(metrics) if metrics else None,
         overwrite=overwrite,
     )
     typer.echo(f"Written: {wheel}", err=True)
@@ -81,6 +82,8 @@ def read_license(encoder: Path) -> str:
     """
     import srsly
 
+    from ...settings import check_size
+
     card = encoder / "README.md"
     if not card.is_file():
         return ""
@@ -89,22 +92,7 @@ def read_license(encoder: Path) -> str:
         return ""
     try:
         header = srsly.yaml_loads(parts[1])
-    except ValueError:
+        check_size(header, str(card))
+    except (ValueError, RecursionError):  # it belongs to somebody else
         return ""
     return str(header.get("license") or "") if isinstance(header, dict) else ""
-
-
-def _read_metrics(path: Path) -> dict[str, Any]:
-    import srsly
-
-    try:
-        metrics = srsly.read_json(path)
-    except (OSError, ValueError) as error:
-        raise BioclinError(f"{path}: cannot be read as JSON ({type(error).__name__})") from None
-    wanted = ("corpus", "scores", "layers", "speed", "date", "versions", "commit")
-    missing = [key for key in wanted if not isinstance(metrics, dict) or key not in metrics]
-    if missing:
-        raise BioclinError(
-            f"{path}: has no {', '.join(missing)}; give the file that `bioclin evaluate -o` wrote"
-        )
-    return metrics

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...errors import BioclinError
-from ...files import check_output
+from ...outputs import Output
 from ...parallel import show_progress
 from ..tables import print_table
 
@@ -42,14 +42,13 @@ def main(
             f"clean-text needs {error.name}: pip install 'spacy-bioclin[pretrain]'"
         ) from None
 
-    check_output(
-        output, inputs=[*paths, *(against or ())], overwrite=overwrite, marker="report.json"
-    )
+    inputs = [*paths, *(against or ())]
+    out = Output(output, inputs=inputs, overwrite=overwrite, marker="report.json", private=True)
     console = Console(stderr=True, highlight=False)
-    with show_progress(console, "documents") as show:
+    with out.open_folder() as folder, show_progress(console, "documents") as show:
         report = clean_texts(
             paths,
-            output,
+            folder,
             langs=tuple(dict.fromkeys(lang)),
             held_out=held_out,
             against=against or (),

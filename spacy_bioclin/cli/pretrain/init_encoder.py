@@ -21,7 +21,7 @@ def main(
     from spacy.vocab import Vocab
 
     from ...corpora.docbin import read_docs
-    from ...files import Output
+    from ...outputs import Output
     from ...pretraining.compact import build_compact_encoder
 
     out = Output(output, inputs=corpora, overwrite=overwrite, marker="config.json")

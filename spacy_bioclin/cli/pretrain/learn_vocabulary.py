@@ -19,7 +19,7 @@ def main(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Learn a vocabulary, and print pieces per word of the held-out text where there is some."""
-    from ...files import Output
+    from ...outputs import Output
     from ...pretraining.text.corpus import find_files, read_in_shares, read_sentences
     from ...pretraining.vocabulary import learn_vocabulary, pieces_per_word
 

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from ...errors import BioclinError
 from ...pretraining.settings import TrainerSettings
+from ...runs import is_first_process
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for checkpoints and encoder")]
 Resume = Annotated[bool, typer.Option(help="Resume from the last checkpoint")]
@@ -72,11 +72,6 @@ def parse_shares(options: Iterable[str] | None) -> dict[str, float]:
         except ValueError:
             raise BioclinError(f"--share is {option!r}, want LANG=SHARE such as es=0.6") from None
     return shares
-
-
-def is_first_process() -> bool:
-    """Check whether this is the process that prints, of those that `torchrun` starts."""
-    return not int(os.environ.get("RANK", "0"))
 
 
 def has_result(record: dict[str, Any]) -> bool:

@@ -44,14 +44,14 @@ def main(
     from rich.console import Console
 
     from ...corpora.files import check_encoding
-    from ...files import Output
-    from ..loading import load_pipeline
+    from ...outputs import Output
+    from ..loading import list_pipeline, load_pipeline
 
     encoding = check_encoding(encoding)
     bad: list[BioclinError] = []
     files = find_texts(paths, bad.append if skip_bad else None)
     n_files = len(files) + len(bad)
-    inputs = [Path(pipeline), *files.values()]
+    inputs = [*list_pipeline(pipeline), *files.values()]
     out = output and Output(output, inputs=inputs, overwrite=overwrite, private=True)
     nlp = load_pipeline(pipeline, gpu_id=gpu_id, precision=precision)
     console = Console(stderr=True, highlight=False)
@@ -103,11 +103,11 @@ def _annotate(
 ) -> Iterator[dict[str, Any]]:
     """Annotate each file in order, while a bar shows how far it is."""
     from ...parallel import show_progress
+    from ...runner.memory import map_docs
 
     with show_progress(console, "notes") as progress:
-        docs = nlp.pipe(texts, as_tuples=True)
-        for number, (doc, doc_id) in enumerate(docs, start=1):
-            yield to_record(doc, doc_id)
+        for number, record in enumerate(map_docs(nlp, texts, to_record), start=1):
+            yield record
             progress(number / n_files, number)
 
 

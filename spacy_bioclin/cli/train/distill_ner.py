@@ -49,10 +49,10 @@ def main(
     from spacy.cli._util import show_validation_error
     from spacy.training.initialize import init_nlp
 
-    from ...files import check_output
     from ...ner.distill.teacher import Teacher, check_student, write_corpus
+    from ...outputs import lock_output
     from ...training.auto import settle_settings
-    from ...training.loop import LAST, train
+    from ...training.loop import LAST, check_new, train
     from ..loading import load_pipeline
 
     for path in (config, *(texts or ())):
@@ -63,18 +63,19 @@ def main(
     if not source and not texts:
         raise BioclinError("nothing to learn from: give --paths.train, --texts, or both")
     if not resume:
-        check_output(output / LAST, overwrite=overwrite, marker="config.cfg")
+        check_new(output, overwrite=overwrite)
     loaded = Teacher(load_pipeline(teacher, gpu_id=gpu_id), temperature=temperature)
     follow_teacher(settings, loaded, config)
     corpus = output / "corpus"
-    write_corpus(loaded, Path(source) if source else None, texts or [], corpus, _watch)
-    del loaded  # frees its memory for the student
-    settings["corpora"]["train"]["path"] = str(corpus)
-    with show_validation_error(config):
-        nlp = init_nlp(settings, use_gpu=gpu_id)
-    typer.echo("\n".join(settle_settings(nlp, {})))
-    check_student(nlp, corpus)
-    train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
+    with lock_output(corpus):
+        write_corpus(loaded, Path(source) if source else None, texts or [], corpus, _watch)
+        del loaded  # frees its memory for the student
+        settings["corpora"]["train"]["path"] = str(corpus)
+        with show_validation_error(config):
+            nlp = init_nlp(settings, use_gpu=gpu_id)
+        typer.echo("\n".join(settle_settings(nlp, {})))
+        check_student(nlp, corpus)
+        train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
     typer.echo(f"The pipeline is in {output / LAST}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import BioclinError
-from ...files import Output
+from ...outputs import Output
 from ...parallel import show_progress
 from ..tables import print_table
 
@@ -48,17 +48,20 @@ def main(
     text: strict and relaxed, per label, micro and macro, with 95 % intervals. Where the gold spans
     have concept ids and the pipeline links, it scores the links too.
     """
-    from ...corpora.docbin import check_docs_output, read_docs, write_docs
+    from ...corpora.docbin import make_docs_output, read_docs, write_docs
+    from ...corpora.formats import list_inputs
     from ...evaluation.metrics import find_other_language, make_metrics
     from ...evaluation.official import check_task
     from ...evaluation.report import render_report
-    from ..loading import load_pipeline
+    from ..loading import list_pipeline, load_pipeline
 
-    inputs = [Path(pipeline), corpus]
-    metrics_file = Output(output, inputs=inputs, overwrite=overwrite)
-    page = html and Output(html, inputs=inputs, overwrite=overwrite, private=not no_text)
-    if save_predictions:
-        check_docs_output(save_predictions, inputs=inputs, overwrite=overwrite)
+    inputs = [*list_pipeline(pipeline), *list_inputs("spacy", [corpus])]
+    rules: Any = {"inputs": inputs, "overwrite": overwrite}
+    metrics_file = Output(output, **rules)
+    page = html and Output(html, others=[output], private=not no_text, **rules)
+    predictions = save_predictions and make_docs_output(
+        save_predictions, others=[output, html], **rules
+    )
     if official:
         check_task(official)
     nlp = load_pipeline(pipeline, gpu_id=gpu_id, precision=precision)
@@ -84,8 +87,8 @@ def main(
     metrics_file.write(json.dumps(metrics, indent=2, ensure_ascii=False) + "\n")
     if page:
         page.write(render_report(metrics, run.layers, with_text=not no_text))
-    if save_predictions:
-        write_docs(predicted, save_predictions)
+    if predictions:
+        write_docs(predicted, predictions)
     for layer, scores in metrics["layers"].items():
         _print_layer(layer, scores)
     typer.echo(f"{metrics['speed']['words_per_second']:,.0f} words/s")

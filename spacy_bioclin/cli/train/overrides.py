@@ -21,6 +21,8 @@ def read_config(
         -> value.
     RAISES (BioclinError): There is no such file, or nothing reads a setting that is overridden.
     """
+    from configparser import Error
+
     from spacy.cli._util import parse_config_overrides, show_validation_error
     from spacy.util import load_config
     from thinc.api import Config
@@ -31,8 +33,14 @@ def read_config(
     if not path.is_file():
         raise BioclinError(f"{path}: no such file; give a config like configs/ner.cfg")
     overrides = parse_config_overrides(arguments)
-    with show_validation_error(path):
+    try:
         config = load_config(path, interpolate=False)
+    except (OSError, ValueError, Error) as error:  # not text, no sections, values that are no JSON
+        raise BioclinError(
+            f"{path}: not a config of spaCy ({type(error).__name__}); compare it with one of "
+            "`bioclin init-config`"
+        ) from None
+    with show_validation_error(path):
         if recipe:
             apply_recipe(config, recipe)
         apply_settings(config.copy(), overrides, prefix="--")

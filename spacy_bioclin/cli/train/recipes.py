@@ -54,7 +54,7 @@ def write(
     from spacy.util import load_config
 
     from ...catalog.recipes import apply_recipe, find_recipe, set_learn_rate
-    from ...files import Output
+    from ...outputs import Output
 
     out = Output(output, inputs=[config], overwrite=overwrite)
     recipe = find_recipe(name)

@@ -38,17 +38,16 @@ def main(
     from spacy.training.initialize import init_nlp
 
     from ...catalog.recipes import find_recipe
-    from ...files import check_output
     from ...machine import choose_device
     from ...training.auto import settle_settings
     from ...training.epochs import set_updates
-    from ...training.loop import LAST, train
+    from ...training.loop import LAST, check_new, train
     from .overrides import read_config
 
     if not config.is_file():
         raise BioclinError(f"{config}: no such file; give a config like configs/ner.cfg")
     if not resume:
-        check_output(output / LAST, overwrite=overwrite, marker="config.cfg")
+        check_new(output, overwrite=overwrite)
     chosen = None if recipe in ("", AUTO) else find_recipe(recipe)
     settings, overrides = read_config(config, context.args, chosen)
     choose_device(gpu_id)

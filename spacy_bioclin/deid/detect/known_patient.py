@@ -17,7 +17,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from ...dates import MONTH_NAMES, ROMANS
 from ...settings import Settings, read_settings
-from ...text import MIN_CHARS, MIN_DIGITS, FoldedText, fold_alnum, fold_plain
+from ...text import (
+    MIN_CHARS,
+    MIN_DIGITS,
+    FoldedText,
+    ValueSearch,
+    fold_alnum,
+    fold_plain,
+    index_keys,
+)
 from ..spans import PhiSpan
 from ..surrogates.wording import word_set
 from .allow_list import load_allow_list
@@ -30,6 +38,9 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d\Z")
 _SPANISH_ID = re.compile(r"\d{7,8}[A-Za-z]\Z")
 _ADDRESS_GAP = re.compile(r"[\s,.ºª/:\-]{0,12}\Z")
 _TOKEN = re.compile(r"[^\W_]+")
+_GLUED_NUMBER = re.compile(r"(?<=[^\W\d_])\d+(?![^\W_])")
+_BEFORE_ID = re.compile(r"(?<![^\W_])(?<!\d[.,/:])")
+_AFTER_ID = re.compile(r"(?![^\W_]|[.,/:]\d)")
 STREET_TYPES = word_set(
     "c cl calle av avda avenida plaza pza pl paseo po camino carretera ctra ronda travesia urb "
     "urbanizacion via street st road rd avenue ave drive dr lane ln square boulevard blvd"
@@ -120,9 +131,9 @@ def _find_folded(folded: FoldedText, known: Patient, lang: str) -> list[PhiSpan]
     places = {
         "record_id": _find_ids(folded, ids),
         "phone": _find_phones(folded, known.phones, lang),
-        "email": chain.from_iterable(map(folded.find, known.emails)),
+        "email": _find_values(folded, known.emails),
         "street": chain(
-            chain.from_iterable(map(folded.find, known.addresses)),
+            _find_values(folded, known.addresses),
             _find_addresses(text, known.addresses),
         ),
         "date": _find_date(text, known.birth_date),
@@ -132,41 +143,52 @@ def _find_folded(folded: FoldedText, known: Patient, lang: str) -> list[PhiSpan]
     return spans
 
 
+def _find_values(folded: FoldedText, values: Iterable[str]) -> Iterator[Place]:
+    search = ValueSearch(("", value) for value in values)
+    return ((start, end) for start, end, _ in search.find(folded))
+
+
 def _find_ids(folded: FoldedText, values: Iterable[str]) -> Iterator[Place]:
     """Find identifiers, also without leading zeros or check letter, or after letters ("NHC36")."""
+    forms: dict[str, str] = {}
     for value in values:
-        forms = {value.strip(), value.strip().lstrip("0")}
+        forms |= {form: fold_alnum(form) for form in (value.strip(), value.strip().lstrip("0"))}
         if _SPANISH_ID.match(fold_alnum(value)):
-            forms.add(fold_alnum(value)[:-1])
-        for form in forms:
-            key = fold_alnum(form)
-            if len(key) < (MIN_DIGITS if key.isdigit() else MIN_CHARS):
-                # Too short to be broken: as it is written, between other characters.
-                pattern = re.compile(
-                    rf"(?<![^\W_])(?<!\d[.,/:]){re.escape(form)}(?![^\W_]|[.,/:]\d)"
-                )
-                if len(key) >= MIN_CHARS:
-                    yield from (match.span() for match in pattern.finditer(folded.text))
-                continue
-            yield from folded.find(form)
-            if key.isdigit():
-                pattern = re.compile(rf"(?<=[^\W\d_]){key}(?![^\W_])")
-                yield from (match.span() for match in pattern.finditer(folded.text))
+            forms[fold_alnum(value)[:-1]] = fold_alnum(value)[:-1]
+    yield from _find_values(folded, forms)
+    numbers = {key for key in forms.values() if key.isdigit() and len(key) >= MIN_DIGITS}
+    for number in _GLUED_NUMBER.finditer(folded.text):
+        if number[0] in numbers:
+            yield number.span()
+    # Too short to be broken: as it is written, between other characters.
+    short: dict[str, list[str]] = {}
+    for form, key in forms.items():
+        if key.isdigit() and MIN_CHARS <= len(key) < MIN_DIGITS:
+            short.setdefault(key, []).append(form)
+    for start, _, key in folded.find_keys(index_keys(short)):
+        for form in short[key]:
+            at = start - next((i for i, char in enumerate(form) if char.isalnum()), 0)
+            if folded.text.startswith(form, max(0, at)) and at >= 0:
+                end = at + len(form)
+                if _BEFORE_ID.match(folded.text, at) and _AFTER_ID.match(folded.text, end):
+                    yield at, end
 
 
 def _find_phones(folded: FoldedText, values: Iterable[str], lang: str) -> Iterator[Place]:
     """Find phones with or without the prefix of the country."""
+    forms: dict[str, None] = {}
     for value in values:
-        forms = {"".join(filter(str.isdigit, value))}
+        forms["".join(filter(str.isdigit, value))] = None
         number = parse_phone(value, REGIONS[lang])
         if number is not None:
             national = phonenumbers.national_significant_number(number)
             prefix = str(number.country_code)
-            forms |= {national, prefix + national, f"00{prefix}{national}", f"0{national}"}
-            forms.add(f"{prefix}0{national}")  # +44 (0) 20 ...
-        for start, end in chain.from_iterable(map(folded.find, forms)):
-            plus = start > 0 and folded.text[start - 1] == "+"
-            yield start - plus, end
+            written = (national, prefix + national, f"00{prefix}{national}", f"0{national}")
+            # +44 (0) 20 ...
+            forms |= dict.fromkeys((*written, f"{prefix}0{national}"))
+    for start, end in _find_values(folded, forms):
+        plus = start > 0 and folded.text[start - 1] == "+"
+        yield start - plus, end
 
 
 def _find_date(text: str, day: date | None) -> Iterator[Place]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ...text import MIN_CHARS, TextSpan, find_values, fold_alnum, fold_plain
 from ..labels import SCHEMES, scheme_labels, type_of
-from ..merge import subtract
+from ..merge import Places
 from ..rewrite import rewrite
 from ..spans import PhiSpan
 from ..surrogates.name_lists import PARTICLES, TITLES
@@ -83,7 +83,8 @@ def find_repeats(
         added += new
     if not added:
         return spans
-    kept = [piece for span in spans for piece in subtract(span, added)]
+    places = Places(added)
+    kept = [piece for span in spans for piece in places.cut(span)]
     return sorted(added + [span for span in kept if text[span.start : span.end].strip()])
 
 

@@ -8,7 +8,6 @@ bound, so that any input takes linear time.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -228,15 +227,13 @@ def _has_context(folded: str, rule: Rule, start: int, end: int) -> bool:
 def _resolve(matches: list[PhiSpan]) -> list[PhiSpan]:
     """Sort matches by start and resolve overlaps."""
     matches.sort(key=lambda m: (-m.confidence, m.start - m.end, m.start))
+    taken = bytearray(max((match.end for match in matches), default=0))
     kept: list[PhiSpan] = []
     for match in matches:
-        at = bisect_left(kept, match)
-        if not (
-            (at and kept[at - 1].end > match.start)
-            or (at < len(kept) and kept[at].start < match.end)
-        ):
-            kept.insert(at, match)
-    return kept
+        if taken.find(1, match.start, match.end) < 0:
+            taken[match.start : match.end] = b"\1" * (match.end - match.start)
+            kept.append(match)
+    return sorted(kept)
 
 
 @cache

@@ -67,6 +67,13 @@ def make_surrogate(value: str, phi_type: str, context: SurrogateContext) -> str 
     """
     if len(value) > MAX_CHARS:
         return None
+    key = phi_type, value
+    if key not in context.made:
+        context.made[key] = _make(value, phi_type, context)
+    return context.made[key]
+
+
+def _make(value: str, phi_type: str, context: SurrogateContext) -> str | None:
     value = drop_invisible(value)
     if phi_type == "date":
         return shift_dates(value, context)  # it may be another date of the note

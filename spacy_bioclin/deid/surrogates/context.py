@@ -4,13 +4,18 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from ...dates import LEAP_YEAR
 from ...text import fold_alnum
+from ..merge import left
 from ..secret import Secret
 
-MAX_TRIES = 5000
+# Strings that are drawn for a value, and after so many values of a note without an answer.
+MAX_TRIES, FEW_TRIES, MAX_UNANSWERED = 5000, 100, 20
+# Lists up to this length are tried from their start each time.
+MAX_SHORT_LIST = 64
 DIGITS, NON_ZERO = "0123456789", "123456789"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIN_WORD = 4
@@ -46,14 +51,23 @@ class SurrogateContext:
     forbidden: Set[str] = frozenset()
     dates: DateShift | None = None
     first_names: Mapping[str, str] = field(default_factory=dict)
+    # What this note has shown so far, so that nothing is tried again for every value: surrogates,
+    # forbidden entries of each list, and values for which every string drawn was forbidden.
+    made: dict[tuple[str, str], str | None] = field(default_factory=dict, compare=False, repr=False)
+    _skipped: dict[int, tuple[Sequence[str], dict[int, int]]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    _unanswered: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def is_forbidden(self, text: str, value: str) -> bool:
         """Check whether a text is the original value, or contains a forbidden word.
 
         Of several words the short ones ("San", "de") do not count.
         """
-        folded = fold_alnum(text)
-        if folded == fold_alnum(value) or folded in self.forbidden:
+        return fold_alnum(text) == fold_alnum(value) or self._has_forbidden(text)
+
+    def _has_forbidden(self, text: str) -> bool:
+        if fold_alnum(text) in self.forbidden:
             return True
         # "Vélez-Málaga" is one word, and two.
         words = {fold_alnum(word) for word in (*text.split(), *_WORD.findall(text))}
@@ -66,24 +80,39 @@ class SurrogateContext:
         value (str): The original. Its folded form decides, and it is never chosen itself.
         RETURNS (str | None): None if nothing is left.
         """
-        start = self.secret.number(purpose, fold_alnum(value), len(pool)) if pool else 0
-        rotated = (pool[(start + i) % len(pool)] for i in range(len(pool)))
-        return next((text for text in rotated if not self.is_forbidden(text, value)), None)
+        if not pool:
+            return None
+        own = fold_alnum(value)
+        start = self.secret.number(purpose, own, len(pool))
+        skipped: dict[int, int] = {}
+        if len(pool) > MAX_SHORT_LIST:
+            # The list is kept with its number, so that no other list gets the same.
+            _, skipped = self._skipped.setdefault(id(pool), (pool, skipped))
+        for at in chain(left(skipped, start, len(pool)), left(skipped, 0, start)):
+            if self._has_forbidden(pool[at]):
+                skipped[at] = at + 1
+            elif fold_alnum(pool[at]) != own:
+                return pool[at]
+        return None
 
     def draw(self, alphabets: Sequence[str], purpose: str, value: str) -> Iterator[str]:
         """Draw up to MAX_TRIES strings, always the same ones in the same order.
+
+        A note in which most strings of a short form are forbidden gets fewer.
 
         alphabets (Sequence[str]): The characters that each place may have.
         value (str): What the keyed draws depend on, beside the purpose.
         """
         seed = self.secret.derive(purpose, value)
         width = 2 * len(alphabets)
-        for i in range(MAX_TRIES):
+        few = len(self._unanswered) >= MAX_UNANSWERED
+        for i in range(FEW_TRIES if few else MAX_TRIES):
             noise = hashlib.shake_256(seed + i.to_bytes(4, "big")).digest(width)
             yield "".join(
                 chars[(noise[2 * j] << 8 | noise[2 * j + 1]) % len(chars)]
                 for j, chars in enumerate(alphabets)
             )
+        self._unanswered.append(purpose)
 
     def draw_other(self, alphabets: Sequence[str], purpose: str, old: str) -> str:
         """Draw a string that differs from the old one; the old one if there is no other."""

@@ -202,6 +202,13 @@ def _countries(lang: str) -> tuple[str, ...]:
 
 
 @cache
+def _country_codes(n_letters: int) -> tuple[str, ...]:
+    provider = _provider("address", "es")
+    codes = {2: provider.alpha_2_country_codes, 3: provider.alpha_3_country_codes}
+    return tuple(sorted(codes[n_letters]))
+
+
+@cache
 def _folded_countries(lang: str) -> frozenset[str]:
     return frozenset(map(fold_alnum, _countries(lang)))
 
@@ -215,9 +222,7 @@ def make_country(value: str, context: SurrogateContext) -> str | None:
     if not letters:
         return None
     if value.isupper() and letters == value and len(letters) in (2, 3):
-        provider = _provider("address", "es")
-        codes = {2: provider.alpha_2_country_codes, 3: provider.alpha_3_country_codes}
-        return context.choose(sorted(codes[len(letters)]), "country", value)
+        return context.choose(_country_codes(len(letters)), "country", value)
     country = context.choose(_countries(context.lang), "country", value)
     # "EE.UU." is an abbreviation, not a name in capitals.
     return country if country is None or "." in value else match_case(value, country)

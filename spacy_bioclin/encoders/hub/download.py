@@ -1,38 +1,52 @@
 """Download a pretrained encoder from the Hugging Face hub or from an archive.
 
-Besides `spacy project assets`, this is the only code of the package that uses a network.
+Besides `spacy project assets`, this is the only code of the package that uses a network. Files are
+checked in a hidden folder, and moved to their names once all are there, config.json last.
 """
 
+import hashlib
 import json
 import re
-import shutil
-import tarfile
-import zlib
-from collections.abc import Collection
-from pathlib import Path, PurePosixPath
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.parse import quote, urlsplit
 
 from ...catalog.encoders import Encoder
 from ...errors import BioclinError, first_line
-from ...files import CHUNK_BYTES, hash_file, write_atomic
+from ...files import CHUNK_BYTES, hash_file
+from ...interrupts import tell
+from ...outputs import (
+    grow_folder,
+    make_private_folder,
+    remove,
+    replace,
+    temporary_folder,
+    write_atomic,
+)
+from ...runs import read_object
 from ...types import Progress
+from .archive import DAMAGED_ARCHIVE, unpack
+from .transfer import download, explain, hide_query, read_short
 
 # File that is written next to the weights: their source and the hash of each file.
 MANIFEST = "fetched.json"
+PARTS = ".download"  # folder in the folder, for what is not complete
+ARCHIVE = "archive.part"
+CONFIG = "config.json"
 NEEDED = re.compile(
-    r"(config|tokenizer.*|special_tokens_map|added_tokens|vocab)\.json|(vocab|merges)\.txt"
-    r"|.*\.(model|spm)|README\.md|LICEN[CS]E.*",
-    re.IGNORECASE,
+    r"(config|tokenizer[\w.-]*|special_tokens_map|added_tokens|vocab)\.json|(vocab|merges)\.txt"
+    r"|[\w-][\w.-]*\.(model|spm)|README\.md|LICEN[CS]E[\w.-]*",
+    re.IGNORECASE | re.ASCII,
 )
 # Formats of weights, in order of preference; only one is downloaded.
 WEIGHTS = tuple(
-    re.compile(rf"{stem}(-\d+-of-\d+)?\.{ending}(\.index\.json)?")
+    re.compile(rf"{stem}(-\d+-of-\d+)?\.{ending}(\.index\.json)?", re.ASCII)
     for stem, ending in (("model", "safetensors"), ("pytorch_model", "bin"))
 )
-TIMEOUT = 30  # seconds without an answer
-DAMAGED_ARCHIVE = (tarfile.TarError, EOFError, zlib.error)
+COMMIT = re.compile("[0-9a-f]{40}")
+SHA256 = re.compile("[0-9a-f]{64}")
+MAX_LISTING = 2**24  # bytes of the hub's description of a repository
 
 
 def fetch_encoder(
@@ -62,6 +76,19 @@ def fetch_encoder(
         reached, or files are damaged.
     """
     _check_source(name, encoder, accept_licence)
+    with grow_folder(out):
+        return _fetch(name, encoder, out, revision, endpoint, progress or (lambda *_: None))
+
+
+def _fetch(
+    name: str,
+    encoder: Encoder,
+    out: Path,
+    revision: str | None,
+    endpoint: str | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Download into a folder that no other process uses; see `fetch_encoder`."""
     before = read_manifest(out)
     if before.get("complete"):
         _check_same(before, name, revision, out)
@@ -69,18 +96,18 @@ def fetch_encoder(
         if not damaged:
             return before
         for file in damaged:
-            (out / file).unlink(missing_ok=True)
+            remove(out / file)
         revision = before["revision"]
-    elif not before and out.is_dir() and any(out.iterdir()):
+    elif not before and any(path.name != ".lock" for path in out.iterdir()):
         raise BioclinError(f"{out} holds other files: give an empty or new folder with -o")
-    out.mkdir(parents=True, exist_ok=True)
     begun = {"name": name, "source": encoder.source, "licence": encoder.licence, "complete": False}
     _write_manifest(out, begun)
+    tell(lambda: f"what was downloaded to {out} is kept; run the same command again")
     if encoder.hub:
         wanted = revision or encoder.revision or "main"
-        commit, hashes = _from_hub(name, encoder, out, wanted, endpoint)
+        commit, hashes = _from_hub(name, encoder, out, wanted, endpoint, progress)
     else:
-        commit, hashes = None, _from_archive(encoder.source, out, progress or (lambda *_: None))
+        commit, hashes = None, _from_archive(encoder.source, out, progress)
     added = _add_missing(encoder, out, hashes)
     files = {
         file: {"bytes": (out / file).stat().st_size, "sha256": hashes[file]}
@@ -103,17 +130,35 @@ def _check_source(name: str, encoder: Encoder, accept_licence: bool) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read fetched.json; {} if there is none."""
+    """Read fetched.json; {} if there is none.
+
+    RAISES (BioclinError): It is damaged, or names files that are not in the folder itself.
+    """
     path = folder / MANIFEST
     if not path.is_file():
         return {}
-    try:
-        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+    content = read_object(path)
+    files = content.get("files", {})
+    if (
+        not isinstance(content.get("name"), str)
+        or not isinstance(content.get("revision"), str | None)
+        or not isinstance(files, dict)
+        or not all(_is_needed(name) and _is_known(file) for name, file in files.items())
+        or (content.get("complete") and not files)
+    ):
         raise BioclinError(
-            f"{path} is not JSON ({error}): delete the folder and start again"
-        ) from None
+            f"{path}: is damaged, or not what `bioclin fetch` writes; delete the folder and start "
+            "again"
+        )
     return content
+
+
+def _is_needed(name: str) -> bool:
+    return any(form.fullmatch(name) for form in (NEEDED, *WEIGHTS))
+
+
+def _is_known(file: Any) -> bool:
+    return isinstance(file, dict) and bool(SHA256.fullmatch(str(file.get("sha256"))))
 
 
 def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
@@ -134,7 +179,9 @@ def find_damaged(folder: Path) -> list[str]:
     return [
         file
         for file, known in read_manifest(folder).get("files", {}).items()
-        if not (folder / file).is_file() or hash_file(folder / file) != known["sha256"]
+        if (folder / file).is_symlink()
+        or not (folder / file).is_file()
+        or hash_file(folder / file) != known["sha256"]
     ]
 
 
@@ -170,125 +217,162 @@ def _add_missing(encoder: Encoder, out: Path, hashes: dict[str, str]) -> list[st
         missing["README.md"] = card
     added = [name for name in missing if name not in hashes]
     for name in added:
-        (out / name).write_text(missing[name], "utf-8")
+        write_atomic(out / name, missing[name])
         hashes[name] = hash_file(out / name)
     return added
 
 
 def _from_hub(
-    name: str, encoder: Encoder, out: Path, revision: str, endpoint: str | None
+    name: str,
+    encoder: Encoder,
+    out: Path,
+    revision: str,
+    endpoint: str | None,
+    progress: Progress,
 ) -> tuple[str, dict[str, str]]:
     """Download from the hub. RETURNS (tuple): Commit, and file → SHA-256."""
-    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub import constants
+    from huggingface_hub.utils import hf_raise_for_status
     from requests import RequestException
 
-    hub = str(encoder.hub)
+    hub, address = str(encoder.hub), (endpoint or constants.ENDPOINT).rstrip("/")
+    headers = _make_headers(address)
+    parts = out / PARTS
+    make_private_folder(parts)
     try:
-        info = HfApi(endpoint=endpoint).model_info(
-            hub, revision=revision, files_metadata=True, timeout=TIMEOUT
-        )
-        known = {file.rfilename: file for file in info.siblings or []}
+        url = f"{address}/api/models/{hub}/revision/{quote(revision, safe='')}?blobs=true"
+        answer, content = read_short(url, headers, limit=MAX_LISTING)
+        hf_raise_for_status(answer)
+        commit, known = _read_listing(content, hub, revision)
         files = needed_files(known, f"{hub} on the hub")
         for file in files:
-            hf_hub_download(hub, file, revision=info.sha, local_dir=out, endpoint=endpoint)
+            if not _matches(out / file, known[file]):
+                url = f"{address}/{hub}/resolve/{commit}/{quote(file)}"
+                _get_file(url, parts / file, headers, known[file], progress)
     except (RequestException, OSError, ValueError) as error:
-        if isinstance(error, BioclinError):
+        # The library's errors are errors of the system too: one of the disk has a number.
+        if isinstance(error, BioclinError) or (
+            isinstance(error, OSError) and not isinstance(error, RequestException) and error.errno
+        ):
             raise
-        raise BioclinError(_explain(name, hub, revision, error)) from error
-    shutil.rmtree(out / ".cache", ignore_errors=True)  # what hf_hub_download needs to resume
-    hashes = {file: hash_file(out / file) for file in files}
-    for file, found in hashes.items():
-        expected = known[file].lfs
-        if expected and expected["sha256"] != found:
-            (out / file).unlink()
-            raise BioclinError(f"{out / file} is damaged (its hash is not the hub's): run it again")
-    return str(info.sha), hashes
+        raise BioclinError(explain(name, hub, revision, error)) from None
+    _land(parts, out, files)
+    remove(parts)
+    return commit, {file: hash_file(out / file) for file in files}
 
 
-def _explain(name: str, hub: str, revision: str, error: Exception) -> str:
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
+def _make_headers(address: str) -> dict[str, str]:
+    """Make the headers for the hub, with the user's token where nobody else can read it."""
+    from huggingface_hub.utils import build_hf_headers
+
+    parts = urlsplit(address)
+    is_private = parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
+    headers: dict[str, str] = build_hf_headers(token=None if is_private else False)
+    return headers
+
+
+def _read_listing(content: bytes, hub: str, revision: str) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Read the hub's description of a repository. RETURNS (tuple): Commit, and file → its facts."""
+    wrong = BioclinError(f"the hub describes {hub} in a form that is not known: try it later")
+    try:
+        listing = json.loads(content)
+        commit = str(listing["sha"])
+        known = {str(file["rfilename"]): file for file in listing["siblings"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise wrong from None
+    sizes = [file.get("size") for file in known.values()]
+    if not COMMIT.fullmatch(commit) or not all(isinstance(size, int | None) for size in sizes):
+        raise wrong
+    if COMMIT.fullmatch(revision) and commit != revision:
+        raise BioclinError(f"the hub answers with commit {commit} of {hub}, not {revision}")
+    return commit, known
+
+
+def _get_file(
+    url: str, path: Path, headers: Mapping[str, str], facts: dict[str, Any], progress: Progress
+) -> None:
+    """Download a file of the hub, and compare it with what the hub says of it."""
+    from huggingface_hub.utils import hf_raise_for_status
+
+    if _matches(path, facts):
+        return
+    begun = path.with_name(f"{path.name}.part")
+    download(
+        url,
+        begun,
+        headers,
+        size=facts.get("size"),
+        chunk=CHUNK_BYTES,
+        check=hf_raise_for_status,
+        progress=progress,
     )
-
-    if isinstance(error, GatedRepoError):
-        return (
-            f"{hub} requires a login: accept its conditions at https://huggingface.co/{hub}, "
-            "then `huggingface-cli login`, and run it again"
+    if not _matches(begun, facts, unknown=True):
+        begun.unlink()
+        raise BioclinError(
+            f"{path.parent.parent / path.name} is damaged (its hash is not the hub's): run it again"
         )
-    if isinstance(error, RevisionNotFoundError):
-        return f"{hub} has no revision {revision} (any more): give --revision main"
-    if isinstance(error, RepositoryNotFoundError):
-        return f"the hub has no {hub} (any more), or it is private: {name} may have a new name"
-    if isinstance(error, OfflineModeIsEnabled):
-        return "HF_HUB_OFFLINE is set: unset it on a machine with a network"
-    return (
-        f"the hub cannot be reached ({first_line(error)}). Check the network, or set HF_ENDPOINT "
-        f"to a mirror; or run `bioclin fetch {name} -o FOLDER` on a machine with a network and "
-        "copy FOLDER here"
-    )
+    begun.replace(path)
+
+
+def _matches(path: Path, facts: dict[str, Any], *, unknown: bool = False) -> bool:
+    """Check whether a file has the hash that the hub states.
+
+    unknown (bool): What to say if it states none.
+    """
+    if path.is_symlink() or not path.is_file():
+        return False
+    lfs = facts.get("lfs")
+    if isinstance(lfs, dict) and "sha256" in lfs:
+        return hash_file(path) == lfs["sha256"]
+    if COMMIT.fullmatch(str(facts.get("blobId"))):
+        content = path.read_bytes()
+        header = f"blob {len(content)}\0".encode()
+        digest = hashlib.sha1(header + content, usedforsecurity=False)
+        return digest.hexdigest() == facts["blobId"]
+    return unknown
+
+
+def _land(parts: Path, out: Path, files: Collection[str]) -> None:
+    """Move complete files to their names; the folder is an encoder once the last is there."""
+    for file in sorted(files, key=lambda file: file == CONFIG):
+        if (parts / file).is_file():
+            replace(parts / file, out / file)
 
 
 def _from_archive(url: str, out: Path, progress: Progress) -> dict[str, str]:
     """Download an archive and unpack it. RETURNS (dict): File → SHA-256."""
-    archive = out / "archive.part"
-    _download(url, archive, progress)
+    from requests import RequestException
+
+    archive = out / ARCHIVE
     try:
-        files = _unpack(archive, out, url)
+        download(
+            url,
+            archive,
+            {},
+            size=None,
+            chunk=CHUNK_BYTES,
+            check=lambda answer: _check_status(answer, url),
+            progress=progress,
+        )
+    except RequestException as error:
+        raise BioclinError(
+            f"{hide_query(url)} cannot be reached ({type(error).__name__}): run it again to "
+            "resume, or download and unpack it on a machine with a network, and give that folder "
+            "as the encoder"
+        ) from None
+    try:
+        with temporary_folder(out / "unpacked") as parts:
+            files = unpack(archive, parts, url, needed_files)
+            _land(parts, out, files)
     except DAMAGED_ARCHIVE as error:
         archive.unlink()
-        raise BioclinError(f"{url} arrived damaged ({error}): run it again") from error
+        raise BioclinError(f"{url} arrived damaged ({first_line(error)}): run it again") from None
     archive.unlink()
     return {file: hash_file(out / file) for file in files}
 
 
-def _download(url: str, path: Path, progress: Progress) -> None:
-    """Download a file, and resume an earlier attempt if the server supports that."""
-    start = path.stat().st_size if path.is_file() else 0
-    request = Request(url, headers={"Range": f"bytes={start}-"} if start else {})
-    try:
-        with urlopen(request, timeout=TIMEOUT) as answer:
-            start = start if answer.status == 206 else 0
-            total = start + int(answer.headers.get("Content-Length") or 0)
-            with path.open("ab" if start else "wb") as file:
-                while chunk := answer.read(CHUNK_BYTES):
-                    file.write(chunk)
-                    progress(file.tell() / max(total, file.tell()), file.tell() // 10**6)
-    except HTTPError as error:
-        if error.code == 416:  # nothing is left to send
-            return
-        raise BioclinError(f"{url}: the server answers {error.code} {error.reason}") from error
-    except (URLError, OSError) as error:
+def _check_status(answer: Any, url: str) -> None:
+    if answer.status_code >= 400:
         raise BioclinError(
-            f"{url} cannot be reached or broke off ({error}): run it again to resume, or download "
-            f"and unpack it on a machine with a network, and give that folder as the encoder"
-        ) from error
-    if path.stat().st_size < total:
-        raise BioclinError(
-            f"{url} broke off at {path.stat().st_size:,} bytes: run it again to resume"
+            f"{hide_query(url)}: the server answers {answer.status_code} {answer.reason}"
         )
-
-
-def _unpack(archive: Path, out: Path, url: str) -> list[str]:
-    """Unpack the needed files from the folder that has config.json."""
-    with tarfile.open(archive, "r:gz") as tar:
-        members = {PurePosixPath(member.name): member for member in tar if member.isfile()}
-        for path in members:
-            if path.is_absolute() or ".." in path.parts:
-                raise BioclinError(
-                    f"{url} holds {path}, outside of any folder: nothing is unpacked"
-                )
-        homes = [path.parent for path in members if path.name == "config.json"]
-        if not homes:
-            raise BioclinError(f"{url} holds no config.json: not from the transformers library")
-        home = min(homes, key=lambda path: len(path.parts))
-        names = {path.name: path for path in members if path.parent == home}
-        files = needed_files(names, url)
-        for name in files:
-            content = tar.extractfile(members[names[name]])
-            assert content is not None  # a file
-            with content, (out / name).open("wb") as file:
-                shutil.copyfileobj(content, file)
-    return files

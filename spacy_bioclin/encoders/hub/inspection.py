@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from ...catalog.encoders import Encoder, load_encoders, read_json, recognize_encoder
 from ...errors import BioclinError, first_line
 from .. import loading
+from ..files import open_config, open_tokenizer
 from ..network import find_special_pieces
 
 Shape = tuple[int, ...]
@@ -70,8 +71,8 @@ def _inspect(folder: Path, entry: Encoder | None) -> Iterator[Finding]:
         yield Finding("architecture", "unfit", "no config.json: not from the transformers library")
         return
     try:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
+        config = open_config(str(folder))
+    except Exception as error:  # files of other people can raise any error
         yield Finding("architecture", "unfit", f"config.json: {first_line(error)}")
         return
     yield from _inspect_architecture(config, entry)
@@ -114,9 +115,7 @@ def _inspect_architecture(config: Any, entry: Encoder | None) -> Iterator[Findin
 def _open_tokenizer(folder: Path) -> tuple[PreTrainedTokenizerFast | None, str]:
     """Open the fast tokenizer, or return None and the reason why there is none."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder, use_fast=True, local_files_only=True, trust_remote_code=False
-        )
+        tokenizer = open_tokenizer(str(folder))
     except Exception as error:  # files of other people can raise any error
         return None, f"cannot be opened: {first_line(error)}"
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
@@ -228,7 +227,7 @@ def read_shapes(folder: Path) -> tuple[str, dict[str, Shape]]:
     """
     for file in ("model.safetensors", "pytorch_model.bin"):
         index = read_json(folder / f"{file}.index.json").get("weight_map", {})
-        files = sorted(set(index.values())) or [file]
+        files = sorted({Path(str(name)).name for name in dict(index).values()}) or [file]
         there = [name for name in files if (folder / name).is_file()]
         if not there:
             continue

@@ -12,19 +12,24 @@ from numpy.typing import NDArray
 
 from ...encoders.names import NameEncoder
 from ...errors import BioclinError
+from ...files import check_regular
 from ...types import FloatArray, IntArray
 from ..kb.knowledge_base import KnowledgeBase
 from ..names.columns import ranges, ranks
+from .graph import open_graph
+from .sealing import describe_changes, find_changed, find_wrong_vector
 
 # Raised with every change of the files; a folder of another version must be built again.
 FORMAT = 1
 META, VECTORS, GRAPH = "meta.json", "vectors.f16", "graph.faiss"
+# All files of an index, the last of an interrupted run of 0.2.
+FILES = r"meta\.json|vectors\.f16|graph\.faiss|(names|start|row_of_name)\.npy|plan\.json"
 # Arrays: the names of each vector, where those of a vector begin, and the vector of each name.
 NAMES, START, ROW_OF_NAME = "names.npy", "start.npy", "row_of_name.npy"
 # Vectors and queries that are compared at once.
 ROWS, QUERIES = 32_768, 512
-# The graph: size of the candidate list, and how many times k vectors are compared exactly.
-N_VIEWED, REFINED = 128, 2
+# With a graph: how many times k vectors are compared exactly.
+REFINED = 2
 AGAIN = "build it again with `bioclin embed-kb`"
 
 
@@ -33,7 +38,8 @@ class DenseIndex:
 
     path (Path): Its folder.
     kb (KnowledgeBase): Contains the names.
-    meta (dict): format; kb, encoder (their hashes); pooling, width, n_vectors, files.
+    meta (dict): format; kb, encoder (their hashes); pooling, width, n_vectors, files; sha256,
+        samples and hash, see `sealing.seal_files`, which indexes of 0.2 do not have.
     encoder (NameEncoder | None): The encoder that made the vectors.
     device (torch.device): Device on which vectors are compared.
     """
@@ -50,9 +56,7 @@ class DenseIndex:
         self.device = device
         self._vectors = map_vectors(path / VECTORS, meta["width"])
         self._matrix = torch.from_numpy(self._vectors).to(device)
-        self._names, self._start, self._row_of_name = (
-            np.load(path / name, mmap_mode="c") for name in (NAMES, START, ROW_OF_NAME)
-        )
+        self._names, self._start, self._row_of_name = load_numbers(path, len(kb.names), len(self))
 
     @classmethod
     def open(
@@ -73,8 +77,9 @@ class DenseIndex:
         """
         path = Path(path)
         try:
+            check_regular(path / META)  # a pipe would wait for ever
             meta = json.loads((path / META).read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError, BioclinError):
             raise BioclinError(
                 f"{path} is not an index of vectors: {META} cannot be read; {AGAIN}"
             ) from None
@@ -105,8 +110,10 @@ class DenseIndex:
 
         names (Sequence[int] | NDArray): (n,) rows of names of the knowledge base.
         RETURNS (FloatArray): (n, width).
+        RAISES (BioclinError): They contain what is not a number.
         """
-        return self._vectors[self._row_of_name[np.asarray(names, np.int64)]].astype(np.float32)
+        rows = self._row_of_name[np.asarray(names, np.int64)]
+        return self._checked(self._vectors[rows].astype(np.float32))
 
     def search(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
         """Find the nearest names.
@@ -115,6 +122,7 @@ class DenseIndex:
         k (int): How many for each.
         RETURNS (tuple[IntArray, FloatArray]): (n, k) rows of names of the knowledge base, -1 if
             there are fewer, and their cosines, best first, then by number of the vector.
+        RAISES (BioclinError): A vector that was compared contains what is not a number.
         """
         found = np.full((len(vectors), k), -1, np.int32)
         cosines = np.zeros((len(vectors), k), np.float32)
@@ -123,6 +131,7 @@ class DenseIndex:
             part = slice(i, i + QUERIES)
             queries = torch.from_numpy(np.ascontiguousarray(vectors[part], np.float32))
             rows, scores = search(queries, min(k, len(self)))
+            self._checked(scores[rows >= 0])  # "not a number" comes first, so none is overlooked
             order = np.lexsort((rows, -scores))
             rows, scores = (np.take_along_axis(array, order, 1) for array in (rows, scores))
             self._name(rows, scores, found[part], cosines[part])
@@ -169,12 +178,53 @@ class DenseIndex:
         """The graph of faiss; None if all vectors are compared."""
         if self.device.type != "cpu" or GRAPH not in self.meta["files"]:
             return None
-        faiss = import_faiss()
-        # Since faiss 1.11 the vectors in it can be memory-mapped.
-        flags = getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
-        graph = faiss.read_index(str(self.path / GRAPH), flags)
-        graph.hnsw.efSearch = N_VIEWED
-        return graph
+        return open_graph(self.path / GRAPH, len(self), self.width)
+
+    def find_faults(self) -> list[str]:
+        """Read all files, and find what was changed since they were written.
+
+        RETURNS (list[str]): One line for each fault, which begins with the name of the file.
+        """
+        faults = describe_changes(find_changed(self.path, self.meta, whole=True))
+        if (row := find_wrong_vector(self._vectors)) is not None:
+            faults.append(f"{VECTORS}: vector {row:,} has not length 1; {AGAIN}")
+        return faults
+
+    def _checked(self, numbers: FloatArray) -> FloatArray:
+        if not np.isfinite(numbers).all():
+            raise BioclinError(
+                f"{self.path / VECTORS} has vectors that are not finite numbers: copy the folder, "
+                f"or {AGAIN}"
+            )
+        return numbers
+
+
+def load_numbers(path: Path, n_names: int, n_vectors: int) -> tuple[NDArray[Any], ...]:
+    """Load the names of each vector, where those of a vector begin, and the vector of each name.
+
+    RAISES (BioclinError): A file is not an array of rows of the names or vectors.
+    """
+    found = []
+    rules = (
+        (NAMES, "i4", n_names, n_names),
+        (START, "i8", n_vectors + 1, n_names + 1),
+        (ROW_OF_NAME, "i4", n_names, n_vectors),
+    )
+    for name, dtype, size, limit in rules:
+        try:
+            check_regular(path / name)
+            array = np.asarray(np.load(path / name, mmap_mode="c"))
+            good = array.shape == (size,) and array.dtype == np.dtype(dtype)
+            good = good and int(array.min()) >= 0 and int(array.max()) < limit
+            if good and name == START:
+                ends = array[0] == 0 and array[-1] == n_names
+                good = bool(ends and (np.diff(array) > 0).all())
+        except (OSError, ValueError, EOFError):
+            good = False
+        if not good:
+            raise BioclinError(f"{path / name} is damaged: copy the folder, or {AGAIN}")
+        found.append(array)
+    return tuple(found)
 
 
 def map_vectors(file: Path, width: int) -> NDArray[np.float16]:
@@ -185,30 +235,40 @@ def map_vectors(file: Path, width: int) -> NDArray[np.float16]:
     return np.memmap(file, np.float16, "c").reshape(-1, width)
 
 
-def import_faiss() -> Any:
-    """Import faiss, which the extra `dense` installs.
-
-    RAISES (BioclinError): It is not installed.
-    """
-    try:
-        import faiss
-    except ImportError:
-        raise BioclinError(
-            "A CPU needs faiss to search so many names: pip install 'spacy-bioclin[dense]'"
-        ) from None
-    return faiss
-
-
 def _check(
     path: Path, meta: dict[str, Any], kb: KnowledgeBase, encoder: NameEncoder | None
 ) -> None:
-    if meta.get("format") != FORMAT:
-        raise BioclinError(
-            f"{path}: format {meta.get('format')!r}, this spacy-bioclin reads {FORMAT}: {AGAIN}"
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        found = repr(meta.get("format"))[:20] if isinstance(meta, dict) else "unknown"
+        raise BioclinError(f"{path}: format {found}, this spacy-bioclin reads {FORMAT}: {AGAIN}")
+    kinds = {
+        "kb": str,
+        "encoder": str,
+        "pooling": str,
+        "width": int,
+        "n_vectors": int,
+        "files": dict,
+    }
+    wrong = [key for key, kind in kinds.items() if not isinstance(meta.get(key), kind)]
+    if not wrong and (
+        min(meta["width"], meta["n_vectors"]) < 1
+        or meta["files"].get(VECTORS) != 2 * meta["width"] * meta["n_vectors"]
+        or (
+            encoder is not None
+            and meta["encoder"] == encoder.hash
+            and meta["width"] != encoder.width
         )
+    ):
+        wrong = ["files"]
+    if wrong or not {VECTORS, NAMES, START, ROW_OF_NAME} <= meta["files"].keys():
+        raise BioclinError(f"{path / META} is damaged ({(wrong or ['files'])[0]}): {AGAIN}")
     for name, size in meta["files"].items():
+        if Path(name).name != name:
+            raise BioclinError(f"{path / META} is damaged (files): {AGAIN}")
         if not (path / name).is_file() or (path / name).stat().st_size != size:
             raise BioclinError(f"{path / name} is missing or cut off: copy the folder, or {AGAIN}")
+    for fault in describe_changes(find_changed(path, meta)):
+        raise BioclinError(f"{path}/{fault}")
     problem = ""
     if meta["kb"] != kb.hash:
         problem = f"belongs to the knowledge base {meta['kb']}, this one is {kb.hash}"

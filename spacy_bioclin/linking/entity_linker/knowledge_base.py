@@ -1,6 +1,7 @@
 """A knowledge base for spaCy's own trainable `entity_linker`: candidates with a prior from our
 ranker, and a vector for each concept, which spaCy's model learns to predict from the sentence."""
 
+import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,12 +17,14 @@ from spacy.kb import Candidate
 from spacy.tokens import Span
 from spacy.vocab import Vocab
 
-from ...errors import BioclinError
+from ...errors import BioclinError, BioclinWarning
+from ...files import check_regular
 from ...tokenization.defined_abbreviations import find_abbreviations
 from ..bundle import ENCODER, KB, MEANINGS, MODEL, LinkerBundle, Parts, TrainedModel
 from ..docs import mention_texts
+from ..kb.concepts import AND
 from ..kb.knowledge_base import KnowledgeBase
-from ..linker import AND, check_types, rank_pool
+from ..linker import check_types, rank_pool
 from .vectors import concept_vector, of_length_1
 
 # In the folder of a saved one, beside the trained model and the folders that it contains.
@@ -29,6 +32,7 @@ STATE = "settings.json"
 NIL = "NIL"  # spaCy's id for "none of them"
 # Sizes of caches: candidates of mentions, vectors of concepts, abbreviations of notes.
 MAX_REMEMBERED, MAX_VECTORS, MAX_NOTES = 50_000, 20_000, 64
+MAX_SIZE = 100_000  # of candidates, and of a vector: more is a mistake, and would fill the memory
 
 Types = Mapping[str, Collection[str]]
 # Row of a concept and its prior, for each candidate of a mention, best first.
@@ -53,9 +57,9 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
 
     def _open(self, parts: Parts, n_candidates: int, width: int) -> None:
         bundle = LinkerBundle("SpacyKnowledgeBase:", parts)
-        if n_candidates < 1 or width < 1:
+        if not (1 <= n_candidates <= MAX_SIZE and 1 <= width <= MAX_SIZE):
             raise bundle.error(
-                f"n_candidates = {n_candidates}, width = {width}: want 1 or more of each"
+                f"n_candidates = {n_candidates}, width = {width}: want 1 to {MAX_SIZE:,} for each"
             )
         self.bundle, self.n_candidates, self.width = bundle, n_candidates, width
         self._has_warned = False
@@ -176,6 +180,7 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
                 f"entity_linker: {entity!r} is not in the knowledge base {kb.path}, and other ids "
                 "may be missing too (one warning for all). Nothing useful is learned from their "
                 "mentions: build the knowledge base with them, or remove their ids from the corpus",
+                BioclinWarning,
                 stacklevel=2,
             )
         return [0.0] * self.entity_vector_length
@@ -229,22 +234,15 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
             is missing or has changed since.
         """
         path = Path(path)
-        try:
-            settings = srsly.read_json(path / STATE)
-            own = {name: settings.pop(name) for name in ("n_candidates", "width")}
-            Parts(**settings)
-        except (OSError, ValueError, TypeError, KeyError):
-            raise BioclinError(
-                f"{path / STATE} cannot be read: the folder holds no SpacyKnowledgeBase"
-            ) from None
+        settings, own = read_settings(path)
         for name in (MODEL, KB, MEANINGS, ENCODER):
             folder = settings[name]
-            if folder is not None and (path / folder).is_dir():
+            if folder is not None and os.path.isdir(path / folder):  # it never fails
                 settings[name] = str(path / folder)
             elif folder is not None and name != ENCODER:
                 raise BioclinError(
-                    f"{path / STATE}: {name} = {folder!r} is not there: put the folder there, or "
-                    "write its new path in this file"
+                    f"{path / STATE}: {name} = {repr(folder)[:100]} is not there: put the folder "
+                    "there, or write its new path in this file"
                 )
         self._open(Parts(**settings), **own)
         return self
@@ -264,12 +262,59 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
         RETURNS (SpacyKnowledgeBase): Itself.
         RAISES (BioclinError): The bytes hold something else.
         """
-        self._folder = TemporaryDirectory()
-        root = Path(self._folder.name).resolve()
-        for name, content in srsly.msgpack_loads(bytes_data).items():
+        folder = TemporaryDirectory()
+        root = Path(folder.name).resolve()
+        for name, content in self._read_files(bytes_data).items():
             file = (root / name).resolve()
             if not file.is_relative_to(root):
                 raise self.bundle.error(f"the bytes hold a file outside of their folder: {name!r}")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        return self.from_disk(self._folder.name)
+        self.from_disk(folder.name)
+        self._folder = folder
+        return self
+
+    def _read_files(self, data: bytes) -> dict[str, bytes]:
+        try:
+            files = srsly.msgpack_loads(data)
+        except (ValueError, TypeError, RecursionError):
+            files = None
+        if not isinstance(files, dict) or not all(
+            isinstance(name, str) and "\0" not in name and isinstance(content, bytes)
+            for name, content in files.items()
+        ):
+            raise self.bundle.error("the bytes are damaged: write them again")
+        return files
+
+
+def read_settings(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """Read the settings of a saved knowledge base.
+
+    path (Path): Its folder.
+    RETURNS (tuple): The fields of `Parts`; and n_candidates and width.
+    RAISES (BioclinError): There are none, or they are damaged.
+    """
+    file = path / STATE
+    try:
+        check_regular(file)  # a pipe would wait for ever
+        settings = srsly.read_json(file)
+    except (OSError, ValueError, RecursionError, BioclinError):
+        raise BioclinError(
+            f"{file} cannot be read: the folder holds no SpacyKnowledgeBase"
+        ) from None
+    kinds = {"kb": str, "kb_hash": str, "carry": bool, "model": str, "meanings": str}
+    kinds |= {"encoder": str, "n_candidates": int, "width": int}
+    optional = ("kb", "kb_hash", "model", "meanings", "encoder")
+    is_object = isinstance(settings, dict)
+    wrong = next((key for key in kinds if not is_object or key not in settings), "")
+    for key, value in settings.items() if is_object and not wrong else ():
+        none = value is None and key in optional
+        if key not in kinds or not (none or type(value) is kinds[key]) or "\0" in str(value):
+            wrong = str(key)
+    if wrong:
+        raise BioclinError(
+            f"{file} is damaged ({wrong[:40]!r} is missing, unknown or of another type): copy the "
+            "pipeline again"
+        )
+    own = {key: settings.pop(key) for key in ("n_candidates", "width")}
+    return settings, own

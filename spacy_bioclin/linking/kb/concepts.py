@@ -6,6 +6,10 @@ from typing import NamedTuple
 
 # For each reason, the report names the first places only.
 MAX_PLACES = 5
+# Joins the ids of the parts of a composite mention, so it cannot be part of an id.
+AND = "|"
+# In characters; addresses of concepts are shorter, and a longer id is a table read wrongly.
+MAX_ID = 500
 
 
 class Alias(NamedTuple):
@@ -42,6 +46,24 @@ class Concept(NamedTuple):
     parents: tuple[str, ...] = ()
     xrefs: tuple[str, ...] = ()
     alternative_ids: tuple[str, ...] = ()
+
+
+def wrong_id(id: str) -> str:
+    """Say why a text cannot be an id.
+
+    RETURNS (str): The reason, for `SkipReport`; "" for an id.
+    """
+    if not id:
+        return "no id"
+    if len(id) > MAX_ID:
+        return f"id over {MAX_ID} characters"
+    if AND in id:
+        return 'id with "|", which joins the ids of a composite mention'
+    if id != id.strip():
+        return "id with a blank before or after it"
+    if not id.isprintable():
+        return "id with a line break, or a control or invisible character"
+    return ""
 
 
 def is_type(name: str, wanted: Collection[str]) -> bool:

@@ -15,20 +15,22 @@ import numpy as np
 import srsly
 
 from ...errors import BioclinError
-from ...files import open_folder
-from ..names.columns import Strings
+from ...outputs import Output
+from ..names.columns import Strings, as_array
 from ..names.index import NGRAM, hash_texts
 from ..names.ngrams import NgramIndex
 from ..names.normalize import normalize
+from .checks import RULES, CheckedArrays
 from .concepts import Alias, Concept
+from .faults import find_faults
 from .storage import (
     ARRAYS,
+    FILES,
     META,
-    array_hash,
+    check_array_hash,
     check_meta,
-    check_target,
     load_array,
-    meta_hash,
+    read_meta,
 )
 
 
@@ -45,16 +47,10 @@ class KnowledgeBase:
     def __init__(
         self, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], path: Path | None = None
     ) -> None:
-        self.arrays, self.meta, self.path = dict(arrays), dict(meta), path
-        self.ids = self._strings("ids")
-        self.names = self._strings("names")
-        self._definitions = self._strings("definitions")
-        self._xrefs = self._strings("xrefs")
-        self._other_ids = self._strings("other_ids")
-        self.name_concept = arrays["name_concept"]
-        self.name_lang = arrays["name_lang"]
-        self.first_name = arrays["first_name"]
+        self.meta, self.path = dict(meta), path
+        self.arrays = CheckedArrays(arrays, self.meta, str(path or "the knowledge base"))
         self.langs: list[str] = self.meta["lang_codes"]
+        self._columns: dict[str, Strings] = {}
 
     # -- opening and writing ---------------------------------------------------------------------
 
@@ -65,22 +61,12 @@ class KnowledgeBase:
         path (Path | str): The folder.
         hash (str | None): Hash that it must have.
         RAISES (BioclinError): It is not a knowledge base, has another format version or hash, or is
-            damaged. The content of the arrays is not checked: see `verify`.
+            damaged. Numbers are checked when they are first used, see `CheckedArrays`; a change of
+            a large array that leaves it valid is found by `verify` alone.
         """
         path = Path(path)
-        try:
-            meta = json.loads((path / META).read_text("utf-8"))
-        except OSError as error:
-            raise BioclinError(
-                f"{path} is not a knowledge base: {META} cannot be read ({error.strerror}); build "
-                "one with `bioclin kb build SOURCE -o FOLDER`"
-            ) from None
-        except (ValueError, RecursionError):
-            raise BioclinError(
-                f"{path / META} is damaged: build the knowledge base again"
-            ) from None
-        check_meta(meta, str(path))
-        arrays = {name: load_array(path, name, meta["arrays"][name]) for name in sorted(ARRAYS)}
+        meta = read_meta(path)
+        arrays = {name: load_array(path, name, meta) for name in sorted(ARRAYS)}
         kb = cls(arrays, meta, path)
         kb.check_hash(hash)
         return kb
@@ -99,32 +85,26 @@ class KnowledgeBase:
             )
 
     def verify(self) -> None:
-        """Compare the SHA-256 of all arrays and of meta.json with what was written.
+        """Compare everything with what was written. See `find_faults`.
 
         RAISES (BioclinError): Something was changed.
         """
-        where = self.path or "the knowledge base"
-        for name, array in self.arrays.items():
-            if array_hash(array) != self.meta["arrays"][name]["sha256"]:
-                raise BioclinError(
-                    f"{where}, {name}.npy: its SHA-256 is not the one in {META}: it was changed; "
-                    "copy the folder again, or build it again"
-                )
-        if meta_hash(self.meta) != self.hash:
-            raise BioclinError(
-                f"{where}, {META}: its hash is not that of its content: it was changed; copy the "
-                "folder again, or build it again"
-            )
+        for fault in find_faults(self.arrays, self.meta):
+            raise BioclinError(f"{self.path or 'the knowledge base'}, {fault}")
 
-    def write(self, path: Path | str) -> "KnowledgeBase":
+    def write(self, path: Path | str, *, overwrite: bool = True) -> "KnowledgeBase":
         """Write to a folder that is new or holds a knowledge base, completely or not at all.
 
+        Processes that have an older one in the folder open go on with that.
+
+        overwrite (bool): Replace a knowledge base that is there.
         RETURNS (KnowledgeBase): The one in the folder, memory-mapped.
-        RAISES (BioclinError): The folder holds something else.
+        RAISES (BioclinError): The folder holds something else, or another process writes it.
         RAISES (OSError): It cannot be written.
         """
-        check_target(Path(path))
-        with open_folder(Path(path).resolve()) as folder:
+        path = Path(path)
+        output = Output(path.resolve(), overwrite=overwrite, marker=META, only=FILES)
+        with output.open_folder() as folder:
             for name, array in self.arrays.items():
                 np.save(folder / f"{name}.npy", array)
             text = json.dumps(self.meta, indent=1, ensure_ascii=False)
@@ -147,14 +127,18 @@ class KnowledgeBase:
             check_meta(loaded["meta"], "the bytes")
             described = loaded["meta"]["arrays"]
             arrays = {
-                name: np.frombuffer(bytearray(content), described[name]["dtype"]).reshape(
-                    described[name]["shape"]
-                )
-                for name, content in loaded["arrays"].items()
+                name: as_array(bytearray(loaded["arrays"][name]), rule["dtype"])
+                for name, rule in RULES.items()
             }
+            for name, array in arrays.items():
+                if [len(array)] != described[name]["shape"]:
+                    raise BioclinError(f"the bytes are damaged: {name} is cut off")
+                check_array_hash(name, array, loaded["meta"], "the bytes")
+            return cls(arrays, loaded["meta"])
         except (ValueError, TypeError, KeyError) as error:
-            raise BioclinError(f"the bytes are no knowledge base ({error})") from None
-        return cls(arrays, loaded["meta"])
+            raise BioclinError(
+                f"the bytes are no knowledge base ({type(error).__name__})"
+            ) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process maps the same files.
@@ -171,6 +155,31 @@ class KnowledgeBase:
         return self.number(id) is not None
 
     @property
+    def ids(self) -> Strings:
+        """The ids of the concepts, sorted."""
+        return self._strings("ids")
+
+    @property
+    def names(self) -> Strings:
+        """The names of the concepts, those of a concept together, the preferred one first."""
+        return self._strings("names")
+
+    @property
+    def name_concept(self) -> np.ndarray:
+        """Row of the concept of each name: (n_names,) int32."""
+        return self.arrays["name_concept"]
+
+    @property
+    def name_lang(self) -> np.ndarray:
+        """Language of each name, as a row of `langs`: (n_names,) uint8."""
+        return self.arrays["name_lang"]
+
+    @property
+    def first_name(self) -> np.ndarray:
+        """Where the names of each concept begin: (n_concepts + 1,) int64."""
+        return self.arrays["first_name"]
+
+    @property
     def hash(self) -> str:
         """A hash of all content."""
         return str(self.meta["hash"])
@@ -178,7 +187,7 @@ class KnowledgeBase:
     def number(self, id: str) -> int | None:
         """Find the row of the concept with this id or alternative id."""
         found = self.ids.find(id)
-        if found is None and (other := self._other_ids.find(id)) is not None:
+        if found is None and (other := self._strings("other_ids").find(id)) is not None:
             return int(self.arrays["other_concept"][other])
         return found
 
@@ -198,10 +207,10 @@ class KnowledgeBase:
             *aliases[0],
             tuple(aliases[1:]),
             self.types_of(i),
-            self._definitions[i],
+            self._strings("definitions")[i],
             tuple(self.ids[j] for j in self._row("parents", i)),
-            tuple(self._xrefs[j] for j in range(*self._bounds("xrefs", i))),
-            tuple(self._other_ids[j] for j in self._row("others", i)),
+            tuple(self._strings("xrefs")[j] for j in range(*self._bounds("xrefs", i))),
+            tuple(self._strings("other_ids")[j] for j in self._row("others", i)),
         )
 
     def __iter__(self) -> Iterator[Concept]:
@@ -278,7 +287,10 @@ class KnowledgeBase:
     # -- columns ---------------------------------------------------------------------------------
 
     def _strings(self, name: str) -> Strings:
-        return Strings(self.arrays[name], self.arrays[f"{name}_at"])
+        if name not in self._columns:
+            place = f"{self.path or 'the knowledge base'}, {name}.npy"
+            self._columns[name] = Strings(self.arrays[name], self.arrays[f"{name}_at"], place)
+        return self._columns[name]
 
     def _bounds(self, name: str, i: int) -> tuple[int, int]:
         start = self.arrays[f"{name}_start"]

@@ -2,22 +2,43 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import srsly
 
 from ...errors import BioclinError
+from ...files import check_regular
+from ...outputs import check_output
+from ..names.columns import as_array
+from .checks import AGAIN, RULES
 
 # Raised with every change of the arrays; a folder of another version must be built again.
 FORMAT = 3
 META = "meta.json"
-# A memory mapping costs a file handle and a page, so smaller arrays are read.
+# All files of a knowledge base, also of other versions.
+FILES = r"meta\.json|[a-z_]+(\.[a-z_]+)?\.npy"
+# A memory mapping costs a file handle and a page, so smaller arrays are read, and compared whole.
 MIN_MAPPED = 2**16
-ARRAYS = frozenset(srsly.read_yaml(Path(__file__).with_name("arrays.yml")))
-DESCRIBED = {"hash": str, "arrays": dict, "types": list, "lang_codes": list}
+# Of larger ones, this many pieces of this many bytes are compared when they are opened.
+N_PIECES, PIECE_BYTES = 4, 4096
+ARRAYS = frozenset(RULES)
+DESCRIBED: dict[str, type] = {
+    "hash": str,
+    "name": str,
+    "version": str,
+    "arrays": dict,
+    "types": list,
+    "lang_codes": list,
+    "sources": list,
+    "skipped": dict,
+    "n_concepts": int,
+    "n_names": int,
+}
+# Not in the hash: they are made of the arrays, which have hashes of their own.
+UNHASHED = ("hash", "samples")
 
 
 def seal(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,7 +48,8 @@ def seal(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> dict[str,
         for name, array in arrays.items()
     }
     sealed = {**meta, "format": FORMAT, "arrays": described}
-    return {**sealed, "hash": meta_hash(sealed)}
+    samples = {name: sample_hash(a) for name, a in arrays.items() if a.nbytes > MIN_MAPPED}
+    return {**sealed, "hash": meta_hash(sealed), "samples": samples}
 
 
 def array_hash(array: np.ndarray) -> str:
@@ -37,10 +59,40 @@ def array_hash(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
+def sample_hash(array: np.ndarray) -> str:
+    """Compute the SHA-256 of a few pieces of a large array, from the first bytes to the last."""
+    content = array.reshape(-1).view(np.uint8)
+    digest = hashlib.sha256()
+    for begin in np.linspace(0, len(content) - PIECE_BYTES, N_PIECES, dtype=np.int64).tolist():
+        digest.update(np.ascontiguousarray(content[begin : begin + PIECE_BYTES]).data)
+    return digest.hexdigest()
+
+
 def meta_hash(meta: Mapping[str, Any]) -> str:
-    """Compute the SHA-256 of a meta without the hash in it."""
-    content = {key: value for key, value in meta.items() if key != "hash"}
+    """Compute the SHA-256 of a meta without the hashes in it that are not part of the content."""
+    content = {key: value for key, value in meta.items() if key not in UNHASHED}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Read the meta of a knowledge base.
+
+    path (Path): Its folder.
+    RAISES (BioclinError): There is none, it has another format version, or is damaged.
+    """
+    try:
+        if (path / META).exists():
+            check_regular(path / META)
+        meta = json.loads((path / META).read_text("utf-8"))
+    except OSError as error:
+        raise BioclinError(
+            f"{path} is not a knowledge base: {META} cannot be read ({error.strerror}); build "
+            "one with `bioclin kb build SOURCE -o FOLDER`"
+        ) from None
+    except (ValueError, RecursionError):
+        raise BioclinError(f"{path / META} is damaged: build the knowledge base again") from None
+    check_meta(meta, str(path))
+    return dict(meta)
 
 
 def check_meta(meta: Any, where: str) -> None:
@@ -52,14 +104,23 @@ def check_meta(meta: Any, where: str) -> None:
         raise BioclinError(f"{where} is not a knowledge base: {META} names no format")
     if meta["format"] != FORMAT:
         raise BioclinError(
-            f"{where}: format {meta['format']!r}, this spacy-bioclin reads {FORMAT}: "
+            f"{where}: format {repr(meta['format'])[:20]}, this spacy-bioclin reads {FORMAT}: "
             "build it again with `bioclin kb build`"
         )
     wrong = [key for key, kind in DESCRIBED.items() if not isinstance(meta.get(key), kind)]
-    if wrong or not meta["arrays"].keys() >= ARRAYS:
+    wrong += [
+        key
+        for key, kind in (("types", str), ("lang_codes", str), ("sources", dict))
+        if key not in wrong and not all(isinstance(value, kind) for value in meta[key])
+    ]
+    if not isinstance(meta.get("samples", {}), dict):
+        wrong.append("samples")
+    if "arrays" not in wrong:
+        wrong += [name for name in sorted(ARRAYS) if not isinstance(meta["arrays"].get(name), dict)]
+    if wrong:
         raise BioclinError(
-            f"{where}: {META} is damaged ({wrong[0] if wrong else 'an array'} is missing): build "
-            "the knowledge base again"
+            f"{where}: {META} is damaged ({wrong[0]} is missing, or of another type): build the "
+            "knowledge base again"
         )
 
 
@@ -68,32 +129,62 @@ def check_target(path: Path) -> None:
 
     RAISES (BioclinError): It holds something else, is the current folder, or is a file.
     """
-    if path.is_dir() and any(path.iterdir()) and not (path / META).is_file():
-        raise BioclinError(f"{path} holds files that are no knowledge base: name a new folder")
-    if path.resolve() == Path.cwd():
-        raise BioclinError(f"{path} is the current folder: name a new one")
-    if path.exists() and not path.is_dir():
-        raise BioclinError(f"{path} is a file: name a folder")
+    check_output(path, overwrite=True, marker=META, only=FILES)
 
 
-def load_array(path: Path, name: str, described: Mapping[str, Any]) -> np.ndarray:
+def load_array(path: Path, name: str, meta: Mapping[str, Any]) -> np.ndarray:
     """Load one array, memory-mapped if it is large.
 
-    described (Mapping[str, Any]): The dtype and shape that it must have.
-    RAISES (BioclinError): It is missing, cut off or another one.
+    meta (Mapping[str, Any]): The description of the knowledge base.
+    RAISES (BioclinError): It is missing, cut off, damaged or another one.
     """
     file = path / f"{name}.npy"
+    described = meta["arrays"][name]
     try:
-        mapped = file.stat().st_size > MIN_MAPPED
-        # A plain view of the mapping, because slices of a memmap take several times longer. Its
-        # mode is copy-on-write, although nothing writes: sparse_dot_topn needs writable arrays.
-        array = np.asarray(np.load(file, mmap_mode="c" if mapped else None))
+        check_regular(file)  # a pipe would wait for ever
+        array = _read_npy(file, RULES[name]["dtype"])
         whole = [array.dtype.str, list(array.shape)] == [described["dtype"], described["shape"]]
-    except (OSError, ValueError, EOFError, KeyError, TypeError):
+    except (OSError, ValueError, EOFError, KeyError, TypeError, BioclinError):
         whole = False
     if not whole:
-        raise BioclinError(
-            f"{file} is missing, cut off or of another knowledge base: copy the folder again, or "
-            "build it again"
-        )
+        raise BioclinError(f"{file} is missing, cut off or of another knowledge base: {AGAIN}")
+    check_array_hash(name, array, meta, str(file))
     return array
+
+
+def check_array_hash(name: str, array: np.ndarray, meta: Mapping[str, Any], where: str) -> None:
+    """Compare a small array with its SHA-256, of a large one a few pieces, if hashes are recorded.
+
+    where (str): The file, for the error.
+    RAISES (BioclinError): It is another one.
+    """
+    if array.nbytes > MIN_MAPPED:
+        wanted, found = meta.get("samples", {}).get(name), sample_hash
+    else:
+        wanted, found = meta["arrays"][name].get("sha256"), array_hash
+    if wanted is not None and found(array) != wanted:
+        raise BioclinError(
+            f"{where}: its SHA-256 is not the one in {META}: it was changed; {AGAIN}"
+        )
+
+
+def _read_npy(file: Path, dtype: str) -> np.ndarray:
+    """Read or map a .npy file of one dimension and of this type; nothing in it is unpickled.
+
+    RAISES (ValueError): It is another file, or not as long as it says.
+    """
+    with file.open("rb") as opened:
+        version = np.lib.format.read_magic(opened)
+        if version != (1, 0):
+            raise ValueError("version")
+        shape, _, found = np.lib.format.read_array_header_1_0(opened)
+        begin, size = opened.tell(), os.fstat(opened.fileno()).st_size
+        if found != np.dtype(dtype) or len(shape) != 1:
+            raise ValueError("type")
+        if size != begin + shape[0] * found.itemsize:
+            raise ValueError("size")
+        if size <= MIN_MAPPED:
+            return as_array(bytearray(opened.read()), found)
+        # A plain view of the mapping, because slices of a memmap take several times longer. Its
+        # mode is copy-on-write, although nothing writes: sparse_dot_topn needs writable arrays.
+        return np.asarray(np.memmap(opened, found, "c", begin, shape))

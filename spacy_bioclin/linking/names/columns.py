@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import BioclinError
 from ...types import IntArray
 
 # Strings are copied in blocks, because the positions of their bytes need eight times their memory.
@@ -15,10 +16,15 @@ BLOCK = 100_000
 
 
 class Strings(Sequence[str]):
-    """A column of strings over two arrays: `data` (n_bytes,) uint8, `start` (n + 1,) int64."""
+    """A column of strings over two arrays.
 
-    def __init__(self, data: np.ndarray, start: np.ndarray) -> None:
-        self.data, self.start = data, start
+    data (np.ndarray): (n_bytes,) uint8, the UTF-8 bytes of all strings.
+    start (np.ndarray): (n + 1,) int64, where each begins, increasing.
+    place (str): Where the strings are, for errors.
+    """
+
+    def __init__(self, data: np.ndarray, start: np.ndarray, place: str = "strings") -> None:
+        self.data, self.start, self.place = data, start, place
         # Slicing a view is several times faster than slicing an array.
         self._view = data.data
 
@@ -32,13 +38,22 @@ class Strings(Sequence[str]):
             raise IndexError(f"row {i} of {len(self)}")
         if i < 0:
             i += len(self)
-        return str(self._view[self.start[i] : self.start[i + 1]], "utf-8")
+        try:
+            return str(self._view[self.start[i] : self.start[i + 1]], "utf-8")
+        except UnicodeDecodeError:
+            raise self._error(i) from None
 
     def __iter__(self) -> Iterator[str]:
         for i in range(0, len(self), BLOCK):
             at = self.start[i : i + BLOCK + 1].tolist()
-            for begin, end in pairwise(at):
-                yield str(self._view[begin:end], "utf-8")
+            for row, (begin, end) in enumerate(pairwise(at), i):
+                try:
+                    yield str(self._view[begin:end], "utf-8")
+                except UnicodeDecodeError:
+                    raise self._error(row) from None
+
+    def _error(self, row: int) -> BioclinError:
+        return BioclinError(f"{self.place}: row {row:,} is not UTF-8, so it is damaged")
 
     def find(self, text: str) -> int | None:
         """Find the row of a text in a column that is sorted by bytes, or None."""

@@ -183,10 +183,10 @@ class NgramIndex:
 
         RETURNS (csr_matrix): (n_texts, n_words); only words similar to a word of the text count.
         """
-        self._remember({word for words in split for word in words})
-        parts = [self._similar[word] for words in split for word in words]
+        similar = self._find_similar({word for words in split for word in words})
+        parts = [similar[word] for words in split for word in words]
         ids, values = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-        n_ids = [sum(len(self._similar[word][0]) for word in words) for words in split]
+        n_ids = [sum(len(similar[word][0]) for word in words) for words in split]
         start = np.cumsum([0, *n_ids]).astype(np.int32)
         return sparse.csr_matrix((values, ids, start), (len(split), len(self._word_norm)))
 
@@ -236,14 +236,16 @@ class NgramIndex:
                 weights[self._number[gram]] = value
         return math.sqrt(sum(value * value for value in sums.values()))
 
-    def _remember(self, words: set[str]) -> None:
-        """Find and cache the words of the vocabulary that are similar to each of these."""
-        new = sorted(words - self._similar.keys())
+    def _find_similar(self, words: set[str]) -> dict[str, tuple[IntArray, FloatArray]]:
+        """Find the words of the vocabulary that are similar to each of these, and cache them.
+
+        Other threads may use and clear the cache meanwhile.
+        """
+        cache = self._similar
+        found = {word: cached for word in words if (cached := cache.get(word)) is not None}
+        new = sorted(words - found.keys())
         if not new:
-            return
-        if len(self._similar) + len(new) > MAX_REMEMBERED:
-            self._similar.clear()
-            new = sorted(words)
+            return found
         known = [[self._number[g] for g in word_grams(word) if g in self._number] for word in new]
         start = np.cumsum([0, *map(len, known)]).astype(np.int32)
         ids = np.array([i for grams in known for i in grams], np.int32)
@@ -255,4 +257,8 @@ class NgramIndex:
             similar, dots = best.indices[row], best.data[row]
             kept = dots >= self.min_similar * norm
             similar = similar[kept]
-            self._similar[word] = similar, dots[kept] * self._word_norm[similar]
+            found[word] = similar, dots[kept] * self._word_norm[similar]
+        if len(cache) + len(new) > MAX_REMEMBERED:
+            cache.clear()
+        cache.update((word, found[word]) for word in new)
+        return found

@@ -69,7 +69,7 @@ _SYNONYMS = {
 MODIFIERS = frozenset(_plain_stem(word) for word in _DATA["modifiers"])
 
 
-@lru_cache(maxsize=1_000_000)
+@lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
     """Fold differences that do not change the meaning of a word within a name: number, gender and
     spelling ("renales", "renal"; "anaemia", "anemia"), adjective and noun ("thrombotic",

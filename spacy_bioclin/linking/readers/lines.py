@@ -1,6 +1,7 @@
 """Read a terminology file line by line: compressed or not, in bounded memory."""
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ...errors import BioclinError
+from ...files import check_regular
 from ..kb.concepts import SkipReport
 
 OPENERS: dict[str, Callable[[IO[bytes], str], object]] = {
@@ -55,8 +57,9 @@ def n_bytes_read() -> int:
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, decompressed if its suffix is .gz, .bz2 or .xz.
 
-    RAISES (BioclinError): The file cannot be opened, or reading it fails within the block.
+    RAISES (BioclinError): It is not a file, cannot be opened, or reading it fails within the block.
     """
+    check_regular(path)  # a pipe would wait for ever, and a device never end
     try:
         raw = _CountedFile(str(path))
     except OSError as error:
@@ -79,12 +82,15 @@ def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
     report (SkipReport): Counts lines over `MAX_LINE_BYTES` and lines that are not UTF-8.
     YIELDS (tuple[int, str]): Line number from 1, and the line without its end (LF or CRLF) and
         without a byte-order mark.
-    RAISES (BioclinError): The file cannot be opened, or its compression is broken.
+    RAISES (BioclinError): The file cannot be opened, its compression is broken, it is UTF-16 or
+        UTF-32, or its lines end in CR alone.
     """
     with open_bytes(path) as file:
         number = 0
         while line := file.readline(MAX_LINE_BYTES):
             number += 1
+            if number == 1:
+                _check_encoding(path, line)
             if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
                 while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
                     pass
@@ -96,3 +102,11 @@ def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
                 report.skip("line is not UTF-8", f"{path}, line {number}")
                 continue
             yield number, text.rstrip("\r\n")
+
+
+def _check_encoding(path: Path, line: bytes) -> None:
+    """Refuse files of which every line would be read wrongly, by their first line."""
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise BioclinError(f"{path}: is UTF-16 or UTF-32; save it as UTF-8")
+    if b"\r" in line.rstrip(b"\r\n"):
+        raise BioclinError(f"{path}: its lines end in CR alone; save it with LF or CRLF")

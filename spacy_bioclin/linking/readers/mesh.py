@@ -13,7 +13,7 @@ from typing import IO
 from lxml import etree
 
 from ...errors import BioclinError
-from ..kb.concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport, wrong_id
 from .lines import open_bytes, read_lines
 from .rows import read_rows
 from .values import language_code
@@ -63,11 +63,14 @@ def read_mesh_xml(path: Path, report: SkipReport) -> Iterator[Concept]:
     with _open_xml(path) as file:
         for _, element in etree.iterparse(file, tag=RECORDS[root], **SAFE):
             concept = _record(element, RECORDS[root].removesuffix("Record"), lang)
-            if concept.id and concept.name:
+            place = f"{path}, line {element.sourceline}"
+            if why := wrong_id(concept.id) if concept.id else "":
+                report.skip(why, place)
+            elif concept.id and concept.name:
                 trees.update((t, concept.id) for t in concept.types if root[0] == "D")
                 yield concept
             else:
-                report.skip("record without id or name", f"{path}, line {element.sourceline}")
+                report.skip("record without id or name", place)
             # What was read stays in memory unless it is removed from the tree.
             element.clear()
             while element.getprevious() is not None:
@@ -198,7 +201,9 @@ def _filled_rows(
     path: Path, report: SkipReport, wanted: tuple[str, ...]
 ) -> Iterator[tuple[str, ...]]:
     for number, row in read_rows(path, report, wanted):
-        if row[0] and row[1]:
+        if why := wrong_id(row[0]) if row[0] else "":
+            report.skip(why, f"{path}, line {number}")
+        elif row[0] and row[1]:
             yield tuple(row)
         else:
             report.skip("no id or no name", f"{path}, line {number}")

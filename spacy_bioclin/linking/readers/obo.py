@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import BioclinError
-from ..kb.concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport, wrong_id
 from .lines import read_lines
 from .values import clean, compact_id
 
@@ -85,8 +85,8 @@ def _to_concept(tags: Tags, place: str, report: SkipReport) -> Concept | None:
         return [_plain(value) for name in names for value in tags.get(name, ())]
 
     id = next(map(compact_id, plain("id")), "")
-    if not id:
-        report.skip("term without an id", place)
+    if why := wrong_id(id):
+        report.skip(why if id else "term without an id", place)
         return None
     alternative_ids = tuple(map(compact_id, plain("alt_id")))
     if "true" in plain("is_obsolete"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from sys import intern
 
 from ...errors import BioclinError
-from ..kb.concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport, wrong_id
 from .rows import read_rows
 
 FSN = "900000000000003001"
@@ -101,9 +101,12 @@ def _versions(paths: list[Path], report: SkipReport) -> dict[str, str]:
     """Map each concept id to the date of its newest version, followed by 1 if active, else 0."""
     versions: dict[str, str] = {}
     for path in paths:
-        for _, (concept_id, date, active) in read_rows(
-            path, report, ("id", "effectiveTime", "active")
-        ):
+        rows = read_rows(path, report, ("id", "effectiveTime", "active"))
+        for number, (concept_id, date, active) in rows:
+            why = wrong_id(concept_id) or ("" if active in ("0", "1") else "active is not 0 or 1")
+            if why:
+                report.skip(why, f"{path}, line {number}")
+                continue
             version = max(versions.get(concept_id, ""), date + active)
             versions[concept_id] = intern(version)  # a few hundred different ones
     for concept_id, version in versions.items():

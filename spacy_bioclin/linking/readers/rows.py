@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...errors import BioclinError
-from ..kb.concepts import Concept, SkipReport
+from ..kb.concepts import Concept, SkipReport, wrong_id
 from .lines import read_lines
 
 R = TypeVar("R")
@@ -33,15 +33,15 @@ def parse_rows(
     rows (Iterable[tuple[int, R]]): Line number and content.
     parse (Callable[[R], Concept]): Makes a record of the content, or raises `SkipError`.
     path (Path): The file, for the report.
-    report (SkipReport): Counts rows that `parse` refuses, and records without an id or with nothing
-        but an id.
+    report (SkipReport): Counts rows that `parse` refuses, and records with a wrong id or with
+        nothing but an id.
     YIELDS (Concept): The records, in order.
     """
     for number, row in rows:
         try:
             concept = parse(row)
-            if not concept.id:
-                raise SkipError("no id")
+            if why := wrong_id(concept.id):
+                raise SkipError(why)
             if concept == Concept(concept.id):
                 raise SkipError("no name")
         except SkipError as skipped:

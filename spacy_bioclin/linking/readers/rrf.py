@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import BioclinError
-from ..kb.concepts import Alias, Concept, SkipReport
+from ..kb.concepts import Alias, Concept, SkipReport, wrong_id
 from .lines import OPENERS
 from .rows import read_rows
 from .values import language_code
@@ -172,6 +172,8 @@ def _names(
                 reason = SUPPRESSED[suppress]
             elif not cui or not text:
                 reason = "no id or no name"
+            elif why := wrong_id(cui):
+                reason = why
             else:
                 rank: tuple[bool, ...] = (lat != "ENG", ts != "P", stt != "PF", ispref != "Y")
                 if release.prefix == "RXN":

@@ -4,10 +4,15 @@ Vocabulary: https://www.w3.org/TR/skos-reference/ and, for labels that are resou
 (SKOS-XL). JSON-LD is not read, because its contexts would be fetched from the network.
 """
 
+import logging
+import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from lzma import LZMAError
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
+from xml.parsers import expat
 from xml.sax import SAXException
 
 from ...errors import BioclinError
@@ -21,6 +26,9 @@ if TYPE_CHECKING:
 
 # Suffix -> rdflib's name of the syntax; N-Triples and N3 without rules are Turtle too.
 SYNTAXES = {".ttl": "turtle", ".n3": "turtle", ".nt": "nt", ".rdf": "xml", ".xml": "xml"}
+# A larger file needs over 30 GB of memory, or is a small one that was compressed to deceive.
+MAX_BYTES = 2 * 2**30
+MAX_ENTITY = 1000
 
 
 def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
@@ -78,26 +86,84 @@ def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
 def _parse(path: Path) -> "Graph":
     try:
         from rdflib import Graph
-        from rdflib.exceptions import ParserError
         from rdflib.plugins.parsers.notation3 import BadSyntax
-        from rdflib.plugins.parsers.ntriples import ParseError
     except ImportError:
         raise BioclinError(
             f"{path}: to read SKOS, rdflib is needed: pip install 'spacy-bioclin[skos]'"
         ) from None
     syntax = SYNTAXES.get(suffix(path), "turtle")
+    if syntax == "xml":
+        _check_entities(path)
     graph = Graph()
+    # It prints a traceback for each value that is not of its type; we read texts only.
+    logging.getLogger("rdflib.term").setLevel(logging.CRITICAL)
     with open_bytes(path) as file:
+        source = cast(BinaryIO, _Bounded(file, path))
         try:
-            return graph.parse(cast(BinaryIO, file), format=syntax, publicID="urn:bioclin:")
+            return graph.parse(source, format=syntax, publicID="urn:bioclin:")
         # A syntax error's own message quotes pages of the file.
         except BadSyntax as error:
             where = f", line {error.lines + 1}"
         except SAXException as error:
             where = f", line {getattr(error, 'getLineNumber', lambda: '?')()}"
-        except (ParserError, ParseError, ValueError, RecursionError):
+        except (BioclinError, OSError, EOFError, LZMAError, zlib.error, MemoryError):
+            raise
+        except Exception:  # also IndexError, AssertionError and others, on files that are cut off
             where = ""
-    raise BioclinError(f"{path}{where}: cannot be read as RDF ({syntax}); is the suffix right?")
+    raise BioclinError(
+        f"{path}{where}: cannot be read as RDF ({syntax}); is it cut off, or the suffix wrong?"
+    )
+
+
+class _Bounded:
+    """A file that ends with an error where nobody has the memory for its graph.
+
+    RAISES (BioclinError): When more than `MAX_BYTES` were read, after decompression.
+    """
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self._file, self._path, self._left = file, path, MAX_BYTES
+
+    def read(self, size: int = -1) -> bytes:
+        """Read bytes."""
+        content = self._file.read(self._left + 1 if size < 0 else size)
+        self._left -= len(content)
+        if self._left < 0:
+            raise BioclinError(
+                f"{self._path}: over {MAX_BYTES:,} bytes, and the whole graph is held in memory; "
+                "split it, or give another format"
+            )
+        return content
+
+    def close(self) -> None:
+        """Leave the file open, which `open_bytes` closes."""
+
+
+def _check_entities(path: Path) -> None:
+    """Refuse entities of a document type that hold others, are long, or come from elsewhere.
+
+    Short ones, for the beginnings of addresses, are usual in RDF/XML.
+
+    RAISES (BioclinError): There is one.
+    """
+    parser = expat.ParserCreate()
+
+    class Root(Exception):
+        """The document type ends where the root element begins."""
+
+    def stop(*_: object) -> None:
+        raise Root
+
+    def check(name: str, _: object, value: str | None, *__: object) -> None:
+        if value is None or "&" in value or "%" in value or len(value) > MAX_ENTITY:
+            raise BioclinError(
+                f"{path}, line {parser.CurrentLineNumber}: the entity {name[:20]!r} is not a short "
+                "text; it is not read, because it could stand for any amount of text"
+            )
+
+    parser.StartElementHandler, parser.EntityDeclHandler = stop, check
+    with open_bytes(path) as file, suppress(Root, expat.ExpatError):
+        parser.ParseFile(file)
 
 
 def _labels(graph: "Graph", node: "Node", kind: str) -> list[Alias]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import lzma
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -13,10 +14,11 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ...corpora.docbin import SUFFIX, read_docs, write_docs
+from ...corpora.docbin import SHARD, SUFFIX, read_docs, write_docs
 from ...corpora.readers import TEACHER_KEY
 from ...errors import BioclinError
-from ...files import remove
+from ...files import hash_files
+from ...outputs import check_output, remove
 from ...spans import get_spans
 from ..component import ClinicalNer
 from .targets import pack_layer
@@ -24,6 +26,8 @@ from .targets import pack_layer
 # Size of a shard of Docs before compression; the limit of msgpack is 2 GB.
 SHARD_BYTES = 500_000_000
 # Shows progress. Takes the name of a file, its number of Docs, and the Docs, which it yields.
+# What `write_corpus` makes, and what it leaves if it is killed.
+OWN_FILES = rf"(gold|silver)-[0-9a-f]{{16}}{re.escape(SUFFIX)}|{SHARD}|\..*\.(partial|lock)"
 Watch = Callable[[str, int, Iterator[Doc]], Iterator[Doc]]
 
 
@@ -150,15 +154,23 @@ def write_corpus(
     """Write the training corpus of a student: gold-….spacy, and silver-….spacy per file of texts.
 
     File names contain the hash of the teacher and of the file it annotated. Existing files of these
-    names are kept; everything else in the folder is deleted.
+    names are kept; those of other teachers and texts are deleted.
 
     gold (Path | None): Training notes (.spacy); None to learn from the teacher alone.
     texts (Iterable[Path]): See `read_texts`.
-    folder (Path): Must contain nothing else.
+    folder (Path): Must contain nothing else, and nothing that is read.
     watch (Watch): Shows progress.
+    RAISES (BioclinError): The folder contains something else, or what is read.
     """
+    texts = list(texts)
+    check_output(
+        folder,
+        inputs=[*([gold] if gold else []), *texts, *filter(None, [teacher.nlp.path])],
+        overwrite=True,
+        only=OWN_FILES,
+    )
     key = f"{hash_files(teacher.nlp.path)} {teacher.temperature}"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     wanted = set()
     for kind, path in [*([("gold", gold)] if gold else []), *(("silver", path) for path in texts)]:
         digest = hashlib.sha256(f"{key} {hash_files(path)}".encode()).hexdigest()[:16]
@@ -176,19 +188,6 @@ def write_corpus(
     for path in folder.iterdir():
         if path not in wanted:
             remove(path)
-
-
-def hash_files(path: Path) -> str:
-    """Compute the SHA-256 of a file, or of all files of a folder and their names."""
-    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    digest = hashlib.sha256()
-    for file in files:
-        name = file.relative_to(path).as_posix()
-        digest.update(f"{name} {file.stat().st_size}\n".encode())
-        with file.open("rb") as content:
-            while block := content.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 def check_student(nlp: Language, folder: Path) -> None:

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import spacy
-import torch
 from spacy.language import Language
 from transformers import AutoModelForTokenClassification
 
-from ...encoders.loading import pack_tokenizer, quiet
-from ...errors import BioclinError, first_line
+from ...encoders.loading import open_model, pack_tokenizer
+from ...errors import BioclinError
 from .aggregation import OUTSIDE
 from .component import PieceHead
 
@@ -50,15 +49,14 @@ def open_checkpoint(folder: Path, names: list[str] | None = None) -> Checkpoint:
             "transformers wrote with save_pretrained, with its tokenizer"
         )
     try:
-        with quiet():
-            model, loaded = AutoModelForTokenClassification.from_pretrained(
-                folder, torch_dtype=torch.float32, output_loading_info=True, local_files_only=True
-            )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        model, loaded = open_model(
+            AutoModelForTokenClassification, str(folder), local_files_only=True
+        )
+    except BioclinError as error:
+        reason = str(error).removeprefix(f"The encoder in {folder} cannot be opened: ")
         raise BioclinError(
-            f"The checkpoint in {folder} cannot be opened for token classification: "
-            f"{first_line(error)}"
-        ) from error
+            f"The checkpoint in {folder} cannot be opened for token classification: {reason}"
+        ) from None
     missing, unexpected = sorted(loaded["missing_keys"]), sorted(loaded["unexpected_keys"])
     if missing:
         raise BioclinError(

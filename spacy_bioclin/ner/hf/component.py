@@ -20,7 +20,9 @@ from transformers import MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING, AutoConfig
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.modeling_utils import no_init_weights
 
+from ...encoders.files import check_config
 from ...encoders.loading import unpack_tokenizer
+from ...encoders.pieces import whole_text_tokenizer
 from ...errors import BioclinError
 from ...settings import Settings, read_settings
 from ...torch_bridge.shim import TorchShim
@@ -92,8 +94,10 @@ def build_piece_tagger(upstream: str) -> Model[list[Doc], list[PieceScores]]:
     return model
 
 
-def _build_head(config: dict[str, Any], **_: Any) -> PieceHead:
-    shape = AutoConfig.for_model(**config)
+def _build_head(config: dict[str, Any], labels: list[str], **_: Any) -> PieceHead:
+    shape = AutoConfig.for_model(**check_config(config, "the stored config.json"))
+    if len(labels) != shape.num_labels or OUTSIDE not in labels:
+        raise BioclinError(f"{len(labels)} labels are stored for {shape.num_labels} outputs")
     # On "meta" the encoder, which is removed, takes no memory.
     with no_init_weights(), torch.device("meta"):
         return PieceHead(MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING[type(shape)]._from_config(shape))
@@ -229,9 +233,7 @@ class HuggingFaceNer(EntityPipe):
         aggregator = self.aggregator
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
-        backend = aggregator.tokenizer.backend_tokenizer
-        backend.no_truncation()
-        backend.no_padding()
+        backend = whole_text_tokenizer(aggregator.tokenizer)
         encodings = backend.encode_batch([doc.text for doc in docs], add_special_tokens=False)
         found: list[list[CharEntity]] = []
         for doc, encoding, scores in zip(docs, encodings, self.model.predict(docs), strict=True):

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from transformers import AutoTokenizer, TokenClassificationPipeline
+from transformers import TokenClassificationPipeline
 
+from ...encoders.files import open_tokenizer
 from ...encoders.loading import max_window, quiet
 from ...spans import get_probabilities, get_spans
 from .aggregation import CharEntity, cover_tokens, trim_entities
@@ -53,7 +54,7 @@ def compare_with_transformers(
     checkpoint (Checkpoint): The same checkpoint, opened again.
     """
     ner: Any = nlp.get_pipe("ner")
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True)
+    tokenizer = open_tokenizer(str(checkpoint.folder))
     window = max_window(tokenizer, checkpoint.model.base_model)
     tokenizer.model_max_length = window
     with quiet():

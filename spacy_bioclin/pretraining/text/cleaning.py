@@ -17,7 +17,8 @@ import numpy
 
 from ...about import __version__
 from ...errors import BioclinError
-from ...files import find_files, open_atomic, open_binary, write_atomic
+from ...files import find_files, open_binary
+from ...outputs import grow_folder, open_atomic, write_atomic
 from ...parallel import map_parts
 from ...tokenization.rules import RULES
 from ...types import Progress
@@ -50,7 +51,6 @@ class CorpusWriter(ExitStack):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.files: dict[str, IO[str]] = {}
 
@@ -58,7 +58,7 @@ class CorpusWriter(ExitStack):
         """Add a document to LANG.SPLIT.txt, and make the file of the other split too."""
         for name in (f"{lang}.{each}.txt" for each in SPLITS):
             if name not in self.files:
-                self.files[name] = self.enter_context(open_atomic(self.folder / name))
+                self.files[name] = self.enter_context(open_atomic(self.folder / name, private=True))
         text = "".join(f"{sentence}\n" for sentence in sentences)
         self.files[f"{lang}.{split}.txt"].write(text + "\n")
 
@@ -96,7 +96,7 @@ def clean_texts(
     test = read_test_ngrams(against)
     reports: dict[str, Report] = defaultdict(Report)
     total, repeats, n_docs = Report(), Repeats(), 0
-    with CorpusWriter(out) as writer:
+    with grow_folder(out, private=True), CorpusWriter(out) as writer:
         start = partial(_make_cleaner, langs, test)
         batches = map_parts(start, read_batches(files), workers, option="--workers")
         for batch, documents in batches:

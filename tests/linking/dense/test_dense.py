@@ -139,23 +139,25 @@ def test_killed_run_goes_on_and_gives_the_same_vectors(
     with pytest.raises(KeyboardInterrupt):
         embed_names(kb, encoder, folder, progress=kill)
     assert not folder.exists()
-    with (tmp_path / "dense.partial" / VECTORS).open("ab") as file:
+    work = tmp_path / ".dense.vectors"
+    assert work.stat().st_mode & 0o777 == 0o700
+    with (work / "index" / VECTORS).open("ab") as file:
         file.write(b"half a block")
     told: list[int] = []
     resumed = embed_names(kb, encoder, folder, progress=lambda _, n: told.append(n))
     assert told[0] == 64
     assert told[-1] == len(resumed) == len(index)
-    assert not (tmp_path / "dense.partial").exists()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["dense", "whole"]
     assert (folder / VECTORS).read_bytes() == (whole.path / VECTORS).read_bytes()
 
 
 def test_what_another_encoder_left_is_not_used(
     kb: KnowledgeBase, encoder: NameEncoder, tmp_path: Path
 ) -> None:
-    partial = tmp_path / "dense.partial"
-    partial.mkdir()
-    (partial / VECTORS).write_bytes(bytes(16 * 2 * len(kb.names)))
-    (partial / "plan.json").write_text('{"encoder": "another"}')
+    work = tmp_path / ".dense.vectors"
+    (work / "index").mkdir(parents=True)
+    (work / "index" / VECTORS).write_bytes(bytes(16 * 2 * len(kb.names)))
+    (work / "plan.json").write_text('{"encoder": "another"}')
     index = embed_names(kb, encoder, tmp_path / "dense")
     assert np.abs(index.vectors_of([0])).max() > 0
 
@@ -195,7 +197,7 @@ def test_folders_that_are_no_index_are_refused(
         DenseIndex.open(index.path, kb)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.txt").write_text("mine")
-    with pytest.raises(BioclinError, match="holds files"):
+    with pytest.raises(BioclinError, match="not an output of this command"):
         embed_names(kb, encoder, tmp_path / "own")
     assert (tmp_path / "own" / "thesis.txt").exists()
 

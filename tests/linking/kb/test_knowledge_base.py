@@ -139,7 +139,7 @@ def test_what_is_no_knowledge_base_stays(tmp_path):
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "thesis.txt").write_text("years of work")
     (tmp_path / "file").write_text("x")
-    for name, message in (("kb", "no knowledge base"), ("file", "is a file")):
+    for name, message in (("kb", "not an output"), ("file", "is a file")):
         with pytest.raises(BioclinError, match=message):
             build_kb([Concept("a", "name")], tmp_path / name)
     assert (tmp_path / "kb" / "thesis.txt").read_text() == "years of work"
@@ -150,7 +150,7 @@ def test_a_write_that_fails_leaves_the_old_one(kb, concepts, tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="disk is full"):
         build_kb(concepts[:1], tmp_path / "kb")
     assert KnowledgeBase.open(tmp_path / "kb").hash == kb.hash
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kb"]
@@ -188,6 +188,7 @@ def truncate(path):
         (lambda folder: truncate(folder / "names.npy"), "names.npy is missing, cut off"),
         (lambda folder: (folder / "ids.npy").write_bytes(b""), "ids.npy is missing, cut off"),
         (lambda folder: np.save(folder / "ids.npy", np.zeros(3)), "of another knowledge base"),
+        (lambda folder: np.save(folder / "name_lang.npy", np.ones(8, np.uint8)), "it was changed"),
     ],
 )
 def test_damaged_folders(kb, tmp_path, damage, message):
@@ -196,15 +197,8 @@ def test_damaged_folders(kb, tmp_path, damage, message):
         KnowledgeBase.open(tmp_path / "kb")
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda folder: np.save(folder / "name_lang.npy", np.ones(8, np.uint8)),
-        lambda folder: edit_meta(folder, name="another"),
-    ],
-)
-def test_verify_finds_a_change(kb, tmp_path, damage):
-    damage(tmp_path / "kb")
+def test_verify_finds_a_change(kb, tmp_path):
+    edit_meta(tmp_path / "kb", name="another")
     changed = KnowledgeBase.open(tmp_path / "kb")
     with pytest.raises(BioclinError, match="it was changed"):
         changed.verify()

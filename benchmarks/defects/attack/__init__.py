@@ -1,0 +1,1 @@
+"""What an attack found: cases by subject."""

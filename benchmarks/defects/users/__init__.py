@@ -1,0 +1,1 @@
+"""What broke in users' hands: cases by subject."""

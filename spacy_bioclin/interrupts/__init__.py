@@ -1,0 +1,28 @@
+"""Interruptions of a command: Ctrl-C, SIGTERM, a terminal that closes."""
+
+from .message import note_output, say, start_command, tell
+from .watch import (
+    CTRL_C,
+    TEMPORARY,
+    Interrupted,
+    caught,
+    deferred,
+    exit_code,
+    hidden_from_children,
+    watched,
+)
+
+__all__ = [
+    "CTRL_C",
+    "TEMPORARY",
+    "Interrupted",
+    "caught",
+    "deferred",
+    "exit_code",
+    "hidden_from_children",
+    "note_output",
+    "say",
+    "start_command",
+    "tell",
+    "watched",
+]

@@ -1,0 +1,209 @@
+"""Damaged parts of a linker in a package: trained model, description, vectors of names."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import spacy
+
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.bundle import TrainedModel
+from spacy_bioclin.linking.dense.index import load_numbers
+from spacy_bioclin.linking.entity_linker.hooks import make_knowledge_base
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Concept
+
+ROW = ["asthma", "A", 0, 2]
+LEARNED = {
+    "endless count": [["asthma", "A", 0, 10**12]],
+    "no count": [["asthma", "A", 0, 0]],
+    "negative fold": [["asthma", "A", -1, 1]],
+    "fold beyond": [["asthma", "A", 99, 1]],
+    "short": [["asthma"]],
+    "numbers": [[1, 2, 0, 1]],
+    "not a number": [["asthma", "A", 0, float("nan")]],
+    "nothing": [None],
+    "an object": {"a": 1},
+}
+
+
+def model(folder, learned=(ROW,), **weights):
+    made = TrainedModel.untrained()
+    made.ranker["weights"] |= weights
+    made.ranker["weights"] = {k: v for k, v in made.ranker["weights"].items() if v != "missing"}
+    TrainedModel(made.ranker, learned).write(folder)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    build_kb([Concept("A", "asthma", "en"), Concept("B", "flu", "en")], tmp_path / "kb")
+    model(tmp_path / "model")
+    return tmp_path
+
+
+def link(folder):
+    nlp = spacy.blank("en")
+    settings = {"kb": str(folder / "kb"), "model": str(folder / "model")}
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "X", "pattern": "asthma"}])
+    nlp.add_pipe("bioclin_linker", config=settings)
+    assert [ent.kb_id_ for ent in nlp("asthma").ents] == ["A"]
+    return nlp
+
+
+def test_whole_parts(folder):
+    link(folder)
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_damaged_mentions(folder, name):
+    model(folder / "model", LEARNED[name])
+    with pytest.raises(BioclinError, match=r"learned\.json|holds no trained linker") as caught:
+        link(folder)
+    assert "asthma" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"direct": [float("nan")] * 14},
+        {"direct": [float("inf")] * 14},
+        {"direct": [1e300] * 14},
+        {"direct": [1.0]},
+        {"hidden": []},
+        {"hidden_bias": 1.0},
+        {"nil": "high"},
+        {"out": "missing"},
+        {"scale": [[1.0], [1.0, 2.0]]},
+    ],
+)
+def test_damaged_rankers(folder, weights):
+    model(folder / "model", **weights)
+    with pytest.raises(BioclinError, match=r"ranker\.json"):
+        link(folder)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "[" * 10**5, '{"carried": 1}', "\0", "null"])
+def test_damaged_descriptions(folder, content):
+    link(folder).to_disk(folder / "pipeline")
+    spacy.load(folder / "pipeline")
+    file = folder / "pipeline" / "bioclin_linker" / "linker.json"
+    file.write_text(content)
+    with pytest.raises(BioclinError, match=r"linker\.json is damaged"):
+        spacy.load(folder / "pipeline")
+    for name in ("ranker.json", "learned.json"):
+        if (name, content) == ("learned.json", "[]"):
+            continue  # nothing was learned
+        link(folder).to_disk(folder / "pipeline")
+        (folder / "pipeline" / "bioclin_linker" / "model" / name).write_text(content)
+        with pytest.raises(BioclinError, match=r"holds no trained linker|is damaged"):
+            spacy.load(folder / "pipeline")("asthma")
+
+
+def test_a_damaged_knowledge_base_in_a_pipeline(folder):
+    """It is an error when the pipeline is loaded, before any note."""
+    link(folder).to_disk(folder / "pipeline")
+    file = folder / "pipeline" / "bioclin_linker" / "kb" / "name_concept.npy"
+    np.save(file, np.array([1, 0], np.int32))
+    with pytest.raises(BioclinError, match=r"name_concept\.npy"):
+        spacy.load(folder / "pipeline")
+
+
+def test_damaged_bytes(folder):
+    linker = link(folder).get_pipe("bioclin_linker")
+    data = linker.to_bytes()
+    for broken in (b"", data[:50], b"\x91\x01", b"\x80", b"\xc6\xff\xff\xff\xff"):
+        with pytest.raises(BioclinError):
+            spacy.blank("en").add_pipe("bioclin_linker").from_bytes(broken)
+
+
+ARRAYS = {
+    "names.npy": np.array([0, 2, 1], np.int32),
+    "start.npy": np.array([0, 2, 3], np.int64),
+    "row_of_name.npy": np.array([0, 1, 0], np.int32),
+}
+DAMAGE = {
+    "cut off": lambda file, array: os.truncate(file, file.stat().st_size - 1),
+    "empty": lambda file, array: file.write_bytes(b""),
+    "large": lambda file, array: np.save(file, np.full_like(array, 2**30)),
+    "negative": lambda file, array: np.save(file, np.full_like(array, -1)),
+    "floats": lambda file, array: np.save(file, array.astype(np.float32)),
+    "objects": lambda file, array: np.save(file, array.astype(object), allow_pickle=True),
+    "longer": lambda file, array: np.save(file, np.append(array, array)),
+    "matrix": lambda file, array: np.save(file, array[None]),
+    "device": lambda file, array: (file.unlink(), file.symlink_to("/dev/zero")),
+    "pipe": lambda file, array: (file.unlink(), os.mkfifo(file)),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_damaged_numbers_of_vectors(tmp_path, how):
+    for name, array in ARRAYS.items():
+        np.save(tmp_path / name, array)
+    load_numbers(tmp_path, 3, 2)
+    for name, array in ARRAYS.items():
+        DAMAGE[how](tmp_path / name, array)
+        with pytest.raises(BioclinError, match=f"{name} is damaged"):
+            load_numbers(tmp_path, 3, 2)
+        (tmp_path / name).unlink()
+        np.save(tmp_path / name, array)
+
+
+def test_json_of_the_model_is_plain(folder):
+    assert json.loads((folder / "model" / "learned.json").read_text()) == [ROW]
+
+
+SETTINGS = {
+    "a list": [],
+    "a number": 1,
+    "nothing": {},
+    "a number for the folder": {"kb": 7},
+    "a list for the encoder": {"encoder": ["x"]},
+    "a text for yes": {"carry": "yes"},
+    "yes for a number": {"width": True},
+    "a fraction": {"n_candidates": 2.5},
+    "no candidates": {"n_candidates": 0},
+    "candidates without end": {"n_candidates": 10**30},
+    "a width without end": {"width": 10**12},
+    "one that is unknown": {"import": "os"},
+    "NUL": {"kb": "kb\0"},
+    "a folder that is not there": {"kb": "x" * 5000},
+    "no model": {"model": "nowhere"},
+    "deep": "[" * 10**5,
+    "endless": '{"width": 1e999}',
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_damaged_settings_of_spacys_linker(folder, name):
+    vocab = spacy.blank("en").vocab
+    saved = folder / "saved"
+    kb = make_knowledge_base(str(folder / "kb"))(vocab)
+    kb.to_disk(saved)
+    file, change = saved / "settings.json", SETTINGS[name]
+    whole = json.loads(file.read_text())
+    if isinstance(change, dict):
+        change = {**whole, **change} if change else change
+    file.write_text(change if isinstance(change, str) else json.dumps(change))
+    with pytest.raises(BioclinError) as caught:
+        make_knowledge_base()(vocab).from_disk(saved)
+    shown = str(caught.value).replace("x" * 5000, "")
+    assert "\n" not in shown and len(shown) < 400
+    for key in whole if name == "a list" else ():
+        file.write_text(json.dumps({k: v for k, v in whole.items() if k != key}))
+        with pytest.raises(BioclinError, match=rf"settings\.json is damaged \('{key}'"):
+            make_knowledge_base()(vocab).from_disk(saved)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x91\x01", b"\x81\x01\x01", b"\x80", b"\xc6\xff\xff\xff\xff"]
+)
+def test_damaged_bytes_of_spacys_linker(folder, data):
+    vocab = spacy.blank("en").vocab
+    kb = make_knowledge_base()(vocab).from_bytes(
+        make_knowledge_base(str(folder / "kb"))(vocab).to_bytes()
+    )
+    with pytest.raises(BioclinError):
+        kb.from_bytes(data)
+    assert len(kb.get_alias_candidates("asthma")) > 0  # as it was
