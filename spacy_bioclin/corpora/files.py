@@ -2,13 +2,14 @@
 
 import codecs
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import BioclinError, without_context
 from ..files import check_regular
-from ..types import AnnotatedText, Fragment, SpanAnnotation
+from ..types import AnnotatedText, Fragment, RelationAnnotation, SpanAnnotation
 
 BOM = "\ufeff"
 NUL = (
@@ -27,6 +28,7 @@ UNSAFE = re.compile(
 ESCAPED = re.compile("(?:%[0-9A-F]{2})+")
 PATH_UNIT = re.compile("%[0-9A-F]{2}|.", re.DOTALL)
 PART_BYTES = 200  # of a name, without suffix; a longer one is divided
+MAX_MESSAGE = 500  # characters
 OFFSET = re.compile("[0-9]{1,18}")  # str.isdigit is also true of "²", which int refuses
 # Called with the name of a bad file or document and what is wrong with it.
 OnError = Callable[[str, BioclinError], None]
@@ -54,24 +56,66 @@ def skip_errors(read: Reader) -> Reader:
         def on_document(name: str, error: BioclinError) -> None:
             try:
                 with without_context():
-                    on_error(name, error)
+                    on_error(name, _shorten(error))
             except BioclinError as refusal:
                 refused.append(refusal)
                 raise
 
         try:
             with without_context():
-                return read(path, on_document)
+                documents = read(path, on_document)
+                sound = [check_document(each, path, on_document) for each in documents]
+                return list(itertools.compress(documents, sound))
         except BioclinError as error:
             if error in refused:
                 raise
-            found = error
+            found = _shorten(error)
         except Exception as error:
             found = BioclinError(f"{path}: {describe_damage(error)}")
         on_error(path.name, found)
         return []
 
     return read_or_skip
+
+
+def _shorten(error: BioclinError) -> BioclinError:
+    """Cut a message that quotes a name of any length from a file."""
+    message = str(error)
+    return error if len(message) <= MAX_MESSAGE else BioclinError(f"{message[:MAX_MESSAGE]}…")
+
+
+def check_document(document: AnnotatedText, path: Path, on_error: OnError) -> bool:
+    """Check what no reader may pass on, whatever its library lets through: values of other types,
+    half surrogate pairs, which no file of Docs can hold, and offsets outside the text.
+
+    document (AnnotatedText): What a reader made.
+    path (Path): Its file, for the error message.
+    on_error (OnError): Called if the document is bad.
+    RETURNS (bool): Whether it is good.
+    """
+    try:
+        strings = [document.id, document.text, document.source]
+        for annotation in document.annotations:
+            if isinstance(annotation, SpanAnnotation):
+                strings += [annotation.id, annotation.label, annotation.surface]
+                strings += annotation.concept_ids
+                if type(annotation.concept_ids) is not tuple or not annotation.fragments:
+                    raise TypeError
+                for start, end in annotation.fragments:
+                    if type(start) is not int or type(end) is not int:
+                        raise TypeError
+                    if not 0 <= start <= end <= len(document.text):
+                        raise ValueError
+            elif isinstance(annotation, RelationAnnotation):
+                strings += [annotation.id, annotation.label]
+                strings += [string for role, target in annotation.args for string in (role, target)]
+            else:
+                strings += annotation
+        "".join(strings).encode("utf-8")
+    except (TypeError, ValueError) as error:
+        on_error(path.name, BioclinError(f"{path}: {describe_damage(error)}"))
+        return False
+    return True
 
 
 def describe_damage(error: Exception) -> str:

@@ -84,7 +84,7 @@ BIOC = (
 BIOC_JSON = (
     '{"source": "", "date": "", "key": "", "infons": {}, "documents": [{"id": ID, "infons": {}, '
     '"passages": [{"offset": OFFSET, "infons": {}, "text": TEXT, "sentences": [], '
-    '"annotations": [], "relations": []}], "annotations": [], "relations": []}]}'
+    '"annotations": [SPAN], "relations": []}], "annotations": [], "relations": []}]}'
 )
 
 
@@ -94,9 +94,20 @@ def bioc(**values: object) -> str:
 
 def bioc_json(**values: str) -> str:
     content = BIOC_JSON
-    for name, value in {"ID": '"1"', "OFFSET": "0", "TEXT": f'"{CANARY}"', **values}.items():
+    for name, value in {
+        "ID": '"1"',
+        "SPAN": "",
+        "OFFSET": "0",
+        "TEXT": f'"{CANARY}"',
+        **values,
+    }.items():
         content = content.replace(name, value)
     return content
+
+
+def bioc_span(label: str) -> str:
+    place = '{"offset": 0, "length": 3}'
+    return f'{{"id": "T1", "infons": {{"type": "{label}"}}, "text": "", "locations": [{place}]}}'
 
 
 def i2b2(**values: object) -> str:
@@ -140,6 +151,9 @@ REFUSED = {
     "Arabic digit, i2b2": ("i2b2.xml", i2b2(end="٣")),
     "no tags, only text": ("columns.conll", f"{CANARY}\n"),
     "blank in a word": ("columns.conll", f"{CANARY} x\tO\n"),
+    "half a surrogate pair in a label": ("bioc.json", bioc_json(SPAN=bioc_span(label="T\\ud800"))),
+    "half a surrogate pair in a text": ("bioc.json", bioc_json(TEXT='"\\ud800"')),
+    "a name of 5000 characters": ("i2b2.xml", i2b2(end="²").replace("<A ", f"<{'A' * 5000} ")),
     "not a DocBin": ("spacy.spacy", CANARY),
     "msgpack of something else": ("spacy.spacy", zlib.compress(srsly.msgpack_dumps([CANARY]))),
     "empty": ("spacy.spacy", ""),
@@ -227,6 +241,13 @@ def test_docbin_does_not_unpickle(whole: dict[str, bytes], tmp_path: Path) -> No
     assert not Path("executed").exists() and not (tmp_path / "executed").exists()
 
 
+def source(annotation: list[object]) -> bytes:
+    """Pack the user data of the whole Doc as if its file had one annotation."""
+    spans = [[0, 20, "PER", "C1"], [27, 33, "DIS", ""]]
+    gold = {"id": "d1", "task": "t", "layers": {"ents": spans}}
+    return srsly.msgpack_dumps({"bioclin_gold": gold, "bioclin_source": [annotation]})
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -239,6 +260,13 @@ def test_docbin_does_not_unpickle(whole: dict[str, bytes], tmp_path: Path) -> No
         {"span_groups": [b"\xc1"]},
         {"user_data": [b"\xc1"]},
         {"user_data": [srsly.msgpack_dumps({"bioclin_gold": {"id": CANARY}})]},
+        {"user_data": [source(["span", "T1", "A", [[0, 3]], "", -13])]},
+        {"user_data": [source(["span", "T1", "A", [[0, 3]], "", "C1"])]},
+        {"user_data": [source(["span", "T1", "A", [], "", []])]},
+        {"user_data": [source(["span", "T1", "A", [[0, 999]], "", []])]},
+        {"user_data": [source(["span", "T1", 7, [[0, 3]], "", []])]},
+        {"user_data": [source(["relation", "R1", "rel", [["Arg1"]]])]},
+        {"user_data": [source(["other", 7, "E1"])]},
         {"user_data": [srsly.msgpack_dumps({"bioclin_gold": {"layers": {"ents": [[9, 1]]}}})]},
     ],
 )
