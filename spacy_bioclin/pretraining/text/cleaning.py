@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple
 import numpy
 
 from ...about import __version__
+from ...corpora.overlap.splits import read_test_ngrams
 from ...errors import BioclinError
 from ...files import find_files, open_binary
 from ...outputs import grow_folder, open_atomic, write_atomic
@@ -24,7 +25,6 @@ from ...tokenization.rules import RULES
 from ...types import Progress
 from .corpus import SPLITS
 from .documents import CleanDocument, clean_document, count
-from .overlap import read_test_ngrams
 from .repeats import Repeats
 from .report import Report
 

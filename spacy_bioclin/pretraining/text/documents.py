@@ -14,10 +14,10 @@ import numpy
 from datasketch import MinHash
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from ...corpora.overlap.ngrams import NGRAM, bytes_hash, is_overlap, ngram_hashes, word_hashes
 from ...text import compose
 from ...tokenization.rules import RULES
 from ...tokenization.sentences import sentence_starts
-from .overlap import NGRAM, bytes_hash, is_overlap, ngram_hashes, word_hashes
 
 OTHER_LANGS = ("ca", "de", "en", "es", "fr", "it", "nl", "pt")  # languages to identify
 MIN_LANG_CHARS = 80  # the language of a shorter text is uncertain

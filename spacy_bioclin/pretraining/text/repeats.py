@@ -6,8 +6,8 @@ Only hashes stay in memory: about 6 KB per document and 70 bytes per sentence.
 import numpy
 from datasketch import MinHash, MinHashLSH
 
+from ...corpora.overlap.ngrams import bytes_hash
 from .documents import N_PERMUTATIONS, CleanDocument, Counts, count
-from .overlap import bytes_hash
 
 MIN_JACCARD = 0.8  # of the word 5-grams of near duplicates
 # Bands and rows of the index (their product is N_PERMUTATIONS). With these it proposes 95 % of the

@@ -1,4 +1,4 @@
-"""The guard that keeps test splits out of the raw text."""
+"""Finding documents that hold text of test splits."""
 
 import subprocess
 import sys
@@ -7,13 +7,9 @@ from pathlib import Path
 import numpy
 import pytest
 
+from spacy_bioclin.corpora.overlap.ngrams import is_overlap, ngram_hashes, word_hashes
+from spacy_bioclin.corpora.overlap.splits import read_test_ngrams
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.pretraining.text.overlap import (
-    is_overlap,
-    ngram_hashes,
-    read_test_ngrams,
-    word_hashes,
-)
 
 
 def words(n: int, prefix: str = "w") -> str:
@@ -124,7 +120,7 @@ def test_no_test_split_is_an_error(tmp_path: Path) -> None:
 
 def test_hashes_are_the_same_in_every_process() -> None:
     code = (
-        "from spacy_bioclin.pretraining.text.overlap import ngram_hashes, word_hashes;"
+        "from spacy_bioclin.corpora.overlap.ngrams import ngram_hashes, word_hashes;"
         "print(ngram_hashes(word_hashes('uno dos tres'), 2).tolist())"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
