@@ -22,6 +22,7 @@ from spacy_bioclin.evaluation.confusion import align
 from spacy_bioclin.evaluation.spans import relaxed_match
 from spacy_bioclin.linking.names.composites import split_composite
 from spacy_bioclin.linking.names.normalize import name_key
+from spacy_bioclin.ner.ents import choose_spans
 from spacy_bioclin.runner.leaks import Hidden
 from spacy_bioclin.spans import get_probabilities, set_spans
 from spacy_bioclin.text import FoldedText, find_values
@@ -253,6 +254,11 @@ SUBJECTS = {
     "hidden values": Subject(hidden, find_hidden, 20),
     "known patient": Subject(patient, lambda m: find_known(m[0], m[1], lang="es"), 20),
     "windows": Subject(lambda n: n, lambda n: cut_windows(n, *[[0]] * 2, size=8, overlap=2), 500),
+    "best entities": Subject(
+        lambda n: [(i, 2 * n - i) for i in range(n)],
+        lambda v: choose_spans(v, [i / len(v) for i, _ in v], ["A"] * len(v)),
+        400,
+    ),
     "find values": Subject(
         lambda n: [("A", f"{name(i)} {i}") for i in range(n)],
         lambda v: find_values(v, " ".join(value for _, value in v)),

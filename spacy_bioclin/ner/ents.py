@@ -1,0 +1,135 @@
+"""`bioclin_ents`: fill `doc.ents` with the best spans of span groups that do not overlap."""
+
+import warnings
+from collections.abc import Sequence
+from math import isnan
+
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc, Span
+
+from ..errors import BioclinError, BioclinWarning
+from ..spans import get_probabilities, get_spans, install_extensions, set_spans
+from .pipe import DOUBTFUL
+
+DEFAULT_CONFIG = {"spans_keys": ["clinical"]}
+PHI = "phi"
+# Factories that write PHI to the span group of their setting `spans_key`.
+PHI_FACTORIES = ("bioclin_phi_rules", "bioclin_deid")
+# Counts for a span without a probability, which a rule or a person wrote.
+CERTAIN = 1.0
+
+
+def choose_spans(
+    bounds: Sequence[tuple[int, int]], probabilities: Sequence[float], labels: Sequence[str]
+) -> list[int]:
+    """Choose spans that do not overlap, the best first.
+
+    The best is the most probable span. Of equally probable spans it is the longest, then the one
+    that starts first, then the one whose label is first in the alphabet, then the first one given.
+    bounds (Sequence[tuple[int, int]]): First token of each span, and the token behind its last one.
+    probabilities (Sequence[float]): One for each span.
+    labels (Sequence[str]): One for each span.
+    RETURNS (list[int]): Indices of the chosen spans, in the order of the text. A span of no token
+        is never chosen.
+    """
+
+    def rank(i: int) -> tuple[float, int, int, str]:
+        start, end = bounds[i]
+        return -probabilities[i], start - end, start, labels[i]
+
+    # A byte for each token: whatever overlaps, looking for a taken one costs next to nothing.
+    taken = bytearray(max((end for _, end in bounds), default=0))
+    chosen = []
+    for i in sorted(range(len(bounds)), key=rank):
+        start, end = bounds[i]
+        if start < end and taken.find(1, start, end) < 0:
+            taken[start:end] = b"\1" * (end - start)
+            chosen.append(i)
+    return sorted(chosen, key=bounds.__getitem__)
+
+
+@Language.factory(
+    "bioclin_ents",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type", "span._.probability"],
+    requires=["doc.spans"],
+    default_config=DEFAULT_CONFIG,
+)
+def make_ents(nlp: Language, name: str, spans_keys: list[str]) -> "BestEnts":
+    """Make the component.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name in the pipeline.
+    spans_keys (list[str]): Span groups whose spans may become entities.
+    RETURNS (BestEnts): The component.
+    RAISES (BioclinError): There is no key, or one of them is a group of PHI.
+    """
+    setting = f"[components.{name}] spans_keys = {spans_keys}"
+    if not spans_keys:
+        raise BioclinError(f'{setting}: name one span group or more, e.g. "clinical"')
+    writers = {
+        getattr(component, "spans_key", None): other
+        for other, component in nlp.components
+        if nlp.get_pipe_meta(other).factory in PHI_FACTORIES
+    }
+    for key in spans_keys:
+        if key == PHI or key in writers:
+            why = f", which [components.{writers[key]}] writes" if key in writers else ""
+            raise BioclinError(
+                f'{setting}: the group "{key}" is PHI{why}, and PHI is never written to doc.ents; '
+                "leave it out, and read it from doc.spans"
+            )
+    return BestEnts(name, spans_keys)
+
+
+class BestEnts(Pipe):
+    """Replace `doc.ents` by the best spans of some span groups that do not overlap.
+
+    Best is what `choose_spans` says. A span without a probability counts as certain, and one whose
+    probability is not a number as impossible. Spans that `doubtful_from` of `bioclin_ner` added,
+    and spans without a label, are left out. Span groups are not changed; entities keep their id,
+    `kb_id` and probability.
+
+    name (str): The component's name in the pipeline.
+    spans_keys (list[str]): The span groups. A warning says once if a Doc does not have one.
+    """
+
+    def __init__(self, name: str, spans_keys: list[str]) -> None:
+        self.name = name
+        self.spans_keys = list(dict.fromkeys(spans_keys))
+        self._warned: set[str] = set()
+        install_extensions()
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Replace the entities of a Doc.
+
+        doc (Doc): The Doc.
+        RETURNS (Doc): The same Doc.
+        """
+        found: list[tuple[Span, float | None]] = []
+        for key in self.spans_keys:
+            if key not in doc.spans:
+                self._warn(doc, key)
+            pairs = zip(get_spans(doc, key), get_probabilities(doc, key), strict=True)
+            found += ((s, p) for s, p in pairs if s.label and s.id_ != DOUBTFUL)
+        chosen = choose_spans(
+            [(span.start, span.end) for span, _ in found],
+            [CERTAIN if p is None else 0.0 if isnan(p) else p for _, p in found],
+            [span.label_ for span, _ in found],
+        )
+        set_spans(doc, None, [found[i][0] for i in chosen], [found[i][1] for i in chosen])
+        return doc
+
+    def _warn(self, doc: Doc, key: str) -> None:
+        """Say once that no component has written a group."""
+        if key in self._warned:
+            return
+        self._warned.add(key)
+        there = ", ".join(f'"{other}"' for other in doc.spans) or "none"
+        warnings.warn(
+            f'[components.{self.name}] found no span group "{key}" in a Doc (groups: {there}), so '
+            "nothing of it is in doc.ents: add the component that writes it before this one, or "
+            "set spans_keys",
+            BioclinWarning,
+            stacklevel=3,
+        )
