@@ -7,6 +7,7 @@ spelling.
 
 import difflib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,6 +79,10 @@ def read_yaml(path: Path) -> Any:
     except OSError as error:
         raise BioclinError(f"{path}: cannot be read ({error.strerror})") from None
     except Exception as error:  # RecursionError; the library has others than ValueError too
+        if found := re.search(r"found duplicate key[^\n]*\n.* line (\d+)", str(error)):
+            raise BioclinError(
+                f"{path}, line {found[1]}: this key is given twice; keep one of them"
+            ) from None
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         at = "" if line is None else f", line {line + 1}"
         raise BioclinError(f"{path}{at}: not YAML; check indents, colons and quotes") from None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from .types import CharSpan
+from .types import GOLD_KEY, CharSpan
 
 
 def install_extensions() -> None:
@@ -64,6 +64,18 @@ def get_spans(doc: Doc, spans_key: str | None) -> list[Span]:
 def is_annotated(doc: Doc, spans_key: str | None) -> bool:
     """Check whether a Doc has the layer, even if there is no span in it."""
     return doc.has_annotation("ENT_IOB") if spans_key is None else spans_key in doc.spans
+
+
+def annotated_labels(doc: Doc, spans_key: str | None) -> frozenset[str] | None:
+    """Read the labels that a gold Doc was annotated for.
+
+    Where the Doc has no span of another label, nobody has looked for one.
+
+    RETURNS (frozenset[str] | None): None if the layer is complete for every label.
+    """
+    layers = doc.user_data.get(GOLD_KEY, {}).get("annotated", {})
+    labels = layers.get("ents" if spans_key is None else spans_key)
+    return None if labels is None else frozenset(labels)
 
 
 def get_char_spans(doc: Doc, spans_key: str | None) -> set[CharSpan]:

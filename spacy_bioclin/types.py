@@ -20,8 +20,11 @@ CharSpan = tuple[int, int, str]
 
 # Key in `doc.user_data` under which a gold Doc keeps the annotations of the corpus file, with their
 # exact boundaries, which may be within tokens:
-# {"id": str, "task": str, "layers": {layer: [[start, end, label, kb_id], ...]}}.
-# The layer "ents" is in `doc.ents`, any other layer is in `doc.spans[layer]`.
+# {"id": str, "task": str, "layers": {layer: [[start, end, label, kb_id], ...]},
+#  "annotated": {layer: [label, ...]}}.
+# The layer "ents" is in `doc.ents`, any other layer is in `doc.spans[layer]`. "annotated", which
+# may be missing, has the labels that the Doc was annotated for; a layer that is not in it is
+# complete for every label. What the Doc has of other labels is not known.
 GOLD_KEY = "bioclin_gold"
 
 # Key in the attrs of an encoder's model for a function that cuts a Doc into windows: (model, Doc,

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..errors import BioclinError
 from ..outputs import write_atomic
@@ -16,6 +16,8 @@ TASKS = Path(__file__).with_name("tasks.yml")
 DOCUMENTS = Path(__file__).with_name("splits.yml")
 DEMO = "demo"  # the task that ships with this repository
 SPLITS = ("train", "dev", "test")
+# Layer of the common labels: doc.spans["clinical"].
+COMMON_LAYER = "clinical"
 # `spacy project assets` downloads into this folder of the project.
 DOWNLOADS = Path("assets") / "downloads"
 
@@ -34,6 +36,8 @@ class Task(Settings):
     commit (str): Commit of that repository.
     cite (str): What to cite.
     labels (dict[str, str]): Label in the file -> label in the Doc; "*" as in `layers`.
+    common (dict[str, str | None]): Label in the file -> common label, None to leave it out; "*" as
+        in `layers`. Empty if the task has no common labels.
     archive (dict[str, str]): Folder in the downloaded archive -> folder to unpack it to.
     documents (str): List in splits.yml that says which documents of a folder belong to which split;
         "" if every split has its own files.
@@ -51,6 +55,7 @@ class Task(Settings):
     commit: str
     cite: str
     labels: dict[str, str] = Field(default_factory=dict)
+    common: dict[str, str | None] = Field(default_factory=dict)
     archive: dict[str, str] = Field(default_factory=dict)
     documents: str = ""
     nested: bool = False
@@ -66,12 +71,53 @@ class Task(Settings):
         """The layers that the task annotates, sorted."""
         return sorted({layer for layer in self.layers.values() if layer})
 
+    @field_validator("common")
+    @classmethod
+    def _check_common(cls, common: dict[str, str | None]) -> dict[str, str | None]:
+        check_new_labels(common)
+        return common
+
+    @property
+    def common_labels(self) -> list[str]:
+        """The common labels that the task annotates, sorted."""
+        return sorted({label for label in self.common.values() if label})
+
+    @property
+    def common_layers(self) -> dict[str, str | None]:
+        """The layers of the common labels, as `layers`."""
+        left_out = {label: None for label, new in self.common.items() if new is None}
+        return {**left_out, **dict.fromkeys(self.common_labels, COMMON_LAYER)}
+
     def has_document(self, split: str, id: str) -> bool:
         """Tell whether a document in the files of a split belongs to the split."""
         lists = load_documents()[self.documents] if self.documents else {}
         if split in lists:
             return id in lists[split]
         return not any(id in listed for listed in lists.values())
+
+
+def check_new_labels(labels: Mapping[str, str | None]) -> None:
+    """Check that renamed labels do not collide.
+
+    labels (Mapping[str, str | None]): Old label -> new label; None leaves a label out.
+    RAISES (ValueError): A new label is empty, is one that is left out, or differs from another only
+        in case or in blanks.
+    """
+    spellings: dict[str, str] = {}
+    for old, new in labels.items():
+        if new is None:
+            continue
+        if not new.strip():
+            raise ValueError(f"the new label of {old!r} is empty; name one, or leave {old!r} out")
+        if new in labels and labels[new] is None:
+            raise ValueError(
+                f"{old!r} becomes {new!r}, which is also a label that is left out; choose another"
+            )
+        other = spellings.setdefault("".join(new.casefold().split()), new)
+        if other != new:
+            raise ValueError(
+                f"{other!r} and {new!r} differ only in case or in blanks: use one of them for both"
+            )
 
 
 @functools.cache

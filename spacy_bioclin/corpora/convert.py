@@ -1,6 +1,6 @@
 """Convert a corpus: files of any format into gold Docs for training."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,7 @@ def convert_to_docs(
     lang: str,
     layers: Layers = ALL_ENTS,
     labels: Mapping[str, str] | None = None,
+    annotated_labels: Collection[str] | None = None,
     keep: Callable[[str], bool] = keep_all,
     task: str = "",
     skip_bad: bool = False,
@@ -90,13 +91,16 @@ def convert_to_docs(
     out (Path | Output): The output, see `write_docs`. An error leaves it as it was.
     lang (str): Language of the notes.
     layers (Layers): Label -> layer, see `ALL_ENTS`.
+    annotated_labels (Collection[str] | None): Labels, after renaming, that the corpus was annotated
+        for; None for all labels.
     task (str): Name of the task that the corpus was annotated for.
     skip_bad (bool): Skip and count documents that cannot be read.
     allow_loss (bool): Accept more lost spans than 0.1 %.
     report (Path | Output | None): The loss report; None for NAME.report.json beside `out`.
     on_skip (Callable): Called with the error of each document that is skipped.
     on_report (Callable): Called with the loss report before it is checked.
-    RAISES (BioclinError): A document cannot be read, or too many spans are lost.
+    RAISES (BioclinError): A document cannot be read, too many spans are lost, or a label has no
+        layer or was not annotated.
     """
     losses = LossReport()
     on_error = make_on_error(on_skip if skip_bad else None, losses)
@@ -106,7 +110,14 @@ def convert_to_docs(
             format, paths, labels=labels, keep=keep, on_error=on_error, on_progress=on_progress
         )
         for document in documents:
-            yield make_gold_doc(nlp, document, layers=layers, task=task, report=losses)
+            yield make_gold_doc(
+                nlp,
+                document,
+                layers=layers,
+                annotated_labels=annotated_labels,
+                task=task,
+                report=losses,
+            )
         losses.write(report or make_report_output(None, path, overwrite=True))
         on_report(losses)
         losses.check(allow_loss=allow_loss)  # an error here leaves `out` as it was

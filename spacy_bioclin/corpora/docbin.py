@@ -148,6 +148,10 @@ def _check_doc(doc: Doc) -> None:
     if GOLD_KEY not in doc.user_data:
         return
     gold = doc.user_data[GOLD_KEY]
+    for layer, labels in gold.get("annotated", {}).items():
+        strings = (layer, *labels)
+        if not isinstance(labels, list | tuple) or not all(isinstance(s, str) for s in strings):
+            raise ValueError
     for layer, spans in gold["layers"].items():
         for start, end, label, kb_id in spans:
             strings = (gold["id"], gold["task"], layer, label, kb_id)

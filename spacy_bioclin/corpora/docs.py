@@ -1,7 +1,7 @@
 """Make gold Docs from annotations, and annotations from Docs."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +61,7 @@ def make_gold_doc(
     annotated: AnnotatedText,
     *,
     layers: Layers = ALL_ENTS,
+    annotated_labels: Collection[str] | None = None,
     task: str = "",
     report: LossReport | None = None,
 ) -> Doc:
@@ -73,9 +74,12 @@ def make_gold_doc(
     nlp (Language): Tokenizes; its components run too (sentences).
     annotated (AnnotatedText): The document.
     layers (Layers): Label -> layer, see `ALL_ENTS`.
+    annotated_labels (Collection[str] | None): The labels that the document was annotated for; None
+        for all labels.
     task (str): Name of the task that the document was annotated for.
     report (LossReport | None): Counts what happens to the spans.
     RETURNS (Doc): The gold Doc, with the offsets of the file under `GOLD_KEY` in its user_data.
+    RAISES (BioclinError): A label has no layer, or occurs although it was not annotated.
     """
     report = LossReport() if report is None else report
     doc = nlp(annotated.text)
@@ -93,7 +97,7 @@ def make_gold_doc(
     _count_fragments(annotated, name, report)
     report.add("rounded_id", name, count_rounded_ids(annotated.annotations))
     report.docs += 1
-    doc.user_data[GOLD_KEY] = {
+    gold: dict[str, Any] = {
         "id": annotated.id,
         "task": task,
         "layers": {
@@ -101,8 +105,45 @@ def make_gold_doc(
             for layer, spans in by_layer.items()
         },
     }
+    if annotated_labels is not None:
+        gold["annotated"] = group_labels(annotated_labels, layers)
+        _check_labels(by_layer, gold["annotated"], annotated.source or annotated.id)
+        report.annotated.update(annotated_labels)
+    report.labels.update(span.label for spans in by_layer.values() for span in spans)
+    doc.user_data[GOLD_KEY] = gold
     doc.user_data[SOURCE_KEY] = _pack(annotated.annotations)
     return doc
+
+
+def group_labels(labels: Iterable[str], layers: Layers) -> dict[str, list[str]]:
+    """Group labels by their layer.
+
+    layers (Layers): Label -> layer, see `ALL_ENTS`.
+    RETURNS (dict[str, list[str]]): For each layer its labels, sorted; some layers may have none.
+    RAISES (BioclinError): A label has no layer.
+    """
+    groups: dict[str, list[str]] = {layer: [] for layer in layers.values() if layer}
+    for label in sorted(set(labels)):
+        layer = layers[label] if label in layers else layers.get("*")
+        if not layer:
+            raise BioclinError(
+                f"label {label!r} is annotated, but no layer is set for it; set one for it, or for "
+                f"all other labels ('*'); set are {', '.join(layers)}"
+            )
+        groups[layer].append(label)
+    return groups
+
+
+def _check_labels(
+    by_layer: Mapping[str, Iterable[GoldSpan]], annotated: Mapping[str, list[str]], where: str
+) -> None:
+    for layer, spans in by_layer.items():
+        if others := {span.label for span in spans} - set(annotated[layer]):
+            raise BioclinError(
+                f"{where}: has spans of {min(others)!r}, but {min(others)!r} is not one of the "
+                f"labels that it was annotated for ({', '.join(annotated[layer])}): add it to "
+                "--annotated, or leave --annotated out if every label was annotated"
+            )
 
 
 def snap(starts: list[int], ends: list[int], start: int, end: int) -> tuple[int, int] | None:

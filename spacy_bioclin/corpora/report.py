@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from ..errors import BioclinError
@@ -59,6 +60,8 @@ class LossReport:
 
     docs, read, kept (int): Documents converted; spans in their files; spans in the Docs.
     files (dict[str, Counter[str]]): For each of `KINDS`, how often in which file.
+    annotated (set[str]): Labels that the corpus was annotated for, if it was not for all.
+    labels (set[str]): Labels of the spans in the Docs.
     """
 
     def __init__(self) -> None:
@@ -66,6 +69,13 @@ class LossReport:
         self.read = 0
         self.kept = 0
         self.files: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+        self.annotated: set[str] = set()
+        self.labels: set[str] = set()
+
+    @property
+    def unused(self) -> list[str]:
+        """List the labels that the corpus was annotated for but has no span of, sorted."""
+        return sorted(self.annotated - self.labels)
 
     @property
     def lost(self) -> int:
@@ -86,7 +96,7 @@ class LossReport:
         counts = {"docs": self.docs, "read": self.read, "kept": self.kept, "lost": self.lost}
         counts.update({kind: self.count(kind) for kind in KINDS})
         files = {kind: dict(sorted(names.items())) for kind, names in self.files.items() if names}
-        return {**counts, "files": files}
+        return {**counts, "unused_labels": self.unused, "files": files}
 
     def write(self, path: Path | Output) -> None:
         """Write the report as JSON, at a path in place of an older one."""
@@ -106,6 +116,10 @@ class LossReport:
             if names := self.files[kind]:
                 count, n_files = f"{self.count(kind):,}", f"{len(names):,}"
                 table.add_row(kind, count, n_files, min(names), meaning)
+        if self.unused:
+            unused = escape(", ".join(self.unused))
+            meaning = f"warning: labels annotated, but without a span: {unused}"
+            table.add_row("unused_labels", f"{len(self.unused):,}", "", "", meaning)
         return table
 
     def check(self, *, allow_loss: bool = False) -> None:

@@ -13,10 +13,11 @@ from spacy_bioclin.catalog.tasks import SPLITS, Task, find_data, find_task, load
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.convert import convert_to_docs, make_nlp, read_corpus
 from spacy_bioclin.corpora.docbin import read_docs
-from spacy_bioclin.corpora.docs import make_gold_doc
+from spacy_bioclin.corpora.docs import make_gold_doc, spans_of
 from spacy_bioclin.corpora.formats import find_files
 from spacy_bioclin.corpora.report import LossReport
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.settings import read_settings, read_yaml
 
 TASKS = {name: task for name, task in load_tasks().items() if name != "demo"}
 TEMIST = ("distemist", "symptemist", "medprocner")
@@ -40,6 +41,47 @@ def test_every_task_has_three_splits() -> None:
         assert set(task.splits) == set(SPLITS), name
         folders = [path for paths in task.splits.values() for path in paths]
         assert len(set(folders)) == len(folders) or task.documents, name
+
+
+def test_common_labels_are_spelt_in_one_way() -> None:
+    tasks = load_tasks()
+    shared = {label for task in tasks.values() for label in task.common_labels}
+    assert {"DISEASE", "SYMPTOM", "PROCEDURE", "DRUG", "PROTEIN", "GENE", "TUMOR_MORPHOLOGY",
+            "ANATOMY", "DOSAGE", "LAB_VALUE", "SPECIES", "CELL"} <= shared  # fmt: skip
+    assert all(label == label.upper() and label.replace("_", "").isalpha() for label in shared)
+    assert tasks["bc5cdr-disease"].common_layers == {"Chemical": None, "DISEASE": "clinical"}
+    for name, task in tasks.items():  # the same labels are left out
+        left_out = {label for label, layer in task.layers.items() if layer is None}
+        assert not task.common or all(task.common[label] is None for label in left_out), name
+
+
+@pytest.mark.parametrize(
+    "common, message",
+    [
+        ("{A: DRUG, B: Drug}", r"common = .*'DRUG' and 'Drug' differ only in case"),
+        ("{A: LAB VALUE, B: LABVALUE}", "differ only in case or in blanks"),
+        ("{A: DRUG, DRUG: null}", "'A' becomes 'DRUG', which is also a label that is left out"),
+        ('{A: ""}', "the new label of 'A' is empty"),
+        ("{A: 7}", "want .*(string|text)"),
+        ("{A: DRUG, A: DISEASE}", "line 1: this key is given twice"),
+    ],
+)
+def test_common_labels_that_collide(tmp_path: Path, common: str, message: str) -> None:
+    (tmp_path / "tasks.yml").write_text(f"common: {common}\n")
+    fields = load_tasks()["bc5cdr"].model_dump()
+    with pytest.raises(BioclinError, match=message):
+        common = read_yaml(tmp_path / "tasks.yml")["common"]
+        read_settings(Task, {**fields, "common": common}, where="tasks.yml")
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.common])
+def test_every_label_of_a_corpus_has_a_common_label(data_dir: Path, name: str) -> None:
+    task = TASKS[name]
+    paths = sorted({path for paths in task.splits.values() for path in paths})
+    documents = read_corpus(task.format, [data_dir / path for path in paths])
+    found = {span.label for document in documents for span in spans_of(document)}
+    assert found == set(task.common) if "*" not in task.common else found
 
 
 @pytest.mark.corpora

@@ -70,6 +70,43 @@ def test_the_catalogue_sets_language_layers_and_labels(tmp_path: Path) -> None:
     assert json.loads(report.read_text())["kept"] == 1
 
 
+def test_common_labels(tmp_path: Path) -> None:
+    source = tmp_path / "x.txt"
+    tags = ("7\t0\t6\tAtaxia\tDisease\tD1", "7\t14\t18\tLead\tChemical\tD2")
+    source.write_text("7|t|Ataxia.\n7|a|Rare. Lead.\n" + "\n".join(tags) + "\n")
+    for task, spans, labels in (
+        ("bc5cdr", [("Ataxia", "DISEASE", "D1"), ("Lead", "DRUG", "D2")], ["DISEASE", "DRUG"]),
+        ("bc5cdr-disease", [("Ataxia", "DISEASE", "D1")], ["DISEASE"]),
+        ("ncbi-disease", [("Ataxia", "DISEASE", "D1"), ("Lead", "DISEASE", "D2")], ["DISEASE"]),
+    ):
+        out = tmp_path / f"{task}.spacy"
+        result = convert("pubtator", source, out, "--task", task, "--common")
+        assert result.exit_code == 0, result.output
+        (doc,) = read_docs(out, Vocab())
+        assert not doc.has_annotation("ENT_IOB") and list(doc.spans) == ["clinical"]
+        found = [(span.text, span.label_, span.kb_id_) for span in doc.spans["clinical"]]
+        assert found == spans
+        assert doc.user_data[GOLD_KEY]["annotated"] == {"clinical": tuple(labels)}
+    result = convert("pubtator", source, tmp_path / "plain.spacy", "--task", "bc5cdr")
+    assert result.exit_code == 0, result.output
+    (doc,) = read_docs(tmp_path / "plain.spacy", Vocab())
+    assert "annotated" not in doc.user_data[GOLD_KEY]
+
+
+def test_labels_of_a_corpus_of_ones_own(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.spacy"
+    options = ("--lang", "es", "--layer", "clinical", "--label", "EDAD=AGE")
+    annotated = ("--annotated", "AGE, DRUG", "--annotated", "SEX")
+    result = convert("brat", corpus, out, *options, *annotated)
+    assert result.exit_code == 0, result.output
+    doc = next(read_docs(out, Vocab()))
+    assert {span.label_ for span in doc.spans["clinical"]} == {"AGE"}
+    assert doc.user_data[GOLD_KEY]["annotated"] == {"clinical": ("AGE", "DRUG", "SEX")}
+    assert "without a span: DRUG, SEX" in " ".join(result.stderr.split())
+    report = json.loads((tmp_path / "x.report.json").read_text())
+    assert report["unused_labels"] == ["DRUG", "SEX"]
+
+
 def test_a_bad_document_is_an_error_or_a_counted_skip(corpus: Path, tmp_path: Path) -> None:
     (corpus / "note1.ann").write_text("T1\t12 19\t40 años\n")
     (corpus / "note2.txt").unlink()
@@ -244,12 +281,53 @@ def test_an_output_is_replaced_only_if_it_is_one(corpus: Path, tmp_path: Path) -
             "no layer is set for label",
         ),
         (["brat", "IN", "x.spacy", "--lang", "es", "--layer", "A="], "--layer wants the name"),
+        (
+            ["brat", "IN", "x.spacy", "--lang", "es", "--annotated", "DRUG"],
+            "note0.ann: has spans of 'EDAD', but 'EDAD' is not one of the labels",
+        ),
+        (["brat", "IN", "x.spacy", "--lang", "es", "--annotated", "A,"], "wants names of labels"),
+        (
+            ["brat", "IN", "x.spacy", "--lang", "es", "--common"],
+            "--common needs --task with one of",
+        ),
+        (
+            ["brat", "IN", "x.spacy", "--task", "nubes", "--common"],
+            "--common needs --task with one",
+        ),
+        (
+            ["brat", "IN", "x.spacy", "--task", "distemist", "--common", "--annotated", "A"],
+            "--annotated cannot be given with --common",
+        ),
+        (
+            ["brat", "IN", "x.spacy", "--task", "distemist", "--common", "--layer", "a"],
+            "--layer cannot be given with --common",
+        ),
+        (
+            ["brat", "IN", "x.spacy", "--task", "symptemist", "--common"],
+            "no layer is set for label 'EDAD'",
+        ),
+        (
+            ["brat", "IN", "x.spacy", "--lang", "es", "--label", "A=X", "--label", "A=Y"],
+            "--label is given twice for 'A': 'X' and 'Y'",
+        ),
+        (
+            ["brat", "IN", "x.spacy", "--lang", "es", "--layer", "phi", "--layer", "ents"],
+            "--layer is given twice for all labels: 'phi' and 'ents'",
+        ),
+        (
+            ["brat", "IN", "x.spacy", "--lang", "es", "--label", "A=X", "--label", "B=x"],
+            "--label: 'X' and 'x' differ only in case",
+        ),
+        (["brat", "IN", "x.spacy", "--lang", "es", "--label", "A="], "--label wants a new name"),
+        (["brat", "IN", "out", "--task", "distemist", "--common"], "--common: only Docs have this"),
+        (["brat", "IN", "out", "--annotated", "EDAD"], "--annotated: only Docs have this"),
         (["i2b2", "IN", "x.spacy", "--lang", "es"], "no .xml file"),
         (["brat", "NONE", "x.spacy", "--lang", "es"], "no such file or folder"),
     ],
 )
 def test_mistakes(corpus: Path, tmp_path: Path, args: list[str], message: str) -> None:
-    paths = {"IN": corpus, "NONE": tmp_path / "none", "x.spacy": tmp_path / "x.spacy"}
+    paths = {"IN": corpus, "NONE": tmp_path / "none"}
+    paths |= {name: tmp_path / name for name in ("x.spacy", "out")}
     result = convert(*(paths.get(arg, arg) for arg in args))
     assert result.exit_code == 1 and not (tmp_path / "x.spacy").exists()
     assert message in result.stderr.replace("\n", " ") and "Traceback" not in result.output

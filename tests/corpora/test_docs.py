@@ -12,6 +12,7 @@ from spacy_bioclin.corpora.brat import format_ann, parse_ann
 from spacy_bioclin.corpora.docs import doc_to_annotated, make_gold_doc, overlaps
 from spacy_bioclin.corpora.report import LossReport
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.spans import annotated_labels
 from spacy_bioclin.types import GOLD_KEY, AnnotatedText, SpanAnnotation
 
 # 0    5   9    14 17      25
@@ -127,7 +128,7 @@ def test_a_boundary_inside_a_token_moves_outwards_but_gold_keeps_the_offsets() -
     assert report.to_dict() == {
         "docs": 1, "read": 2, "kept": 2, "lost": 0, "snapped": 2, "nested": 0, "crossing": 0,
         "duplicate": 0, "not_in_ents": 1, "discontinuous": 0, "wrong_offset": 0,
-        "rounded_id": 0, "left_out": 0, "empty": 0, "skipped": 0,
+        "rounded_id": 0, "left_out": 0, "empty": 0, "skipped": 0, "unused_labels": [],
         "files": {"snapped": {"note.ann": 2}, "not_in_ents": {"note.ann": 1}},
     }  # fmt: skip
 
@@ -184,6 +185,42 @@ def test_labels_without_a_layer_are_left_out_and_counted(nlp: Language) -> None:
     found = report.to_dict()
     assert (found["read"], found["kept"], found["left_out"], found["lost"]) == (3, 1, 2, 0)
     assert doc_to_annotated(doc, id="").annotations == source.annotations
+
+
+def test_the_labels_that_a_document_was_annotated_for(nlp: Language) -> None:
+    report = LossReport()
+    source = annotated((0, 5, "NAME"), (10, 29, "X"))
+    doc = make_gold_doc(
+        nlp,
+        source,
+        layers={"NAME": "phi", "*": "ents"},
+        annotated_labels=["Y", "NAME", "X", "Y"],
+        report=report,
+    )
+    assert doc.user_data[GOLD_KEY]["annotated"] == {"phi": ["NAME"], "ents": ["X", "Y"]}
+    assert annotated_labels(doc, None) == annotated_labels(doc, "ents") == {"X", "Y"}
+    assert annotated_labels(doc, "phi") == {"NAME"} and annotated_labels(doc, "other") is None
+    assert report.to_dict()["unused_labels"] == ["Y"]
+    whole = make_gold_doc(nlp, source)
+    assert "annotated" not in whole.user_data[GOLD_KEY] and annotated_labels(whole, None) is None
+    assert annotated_labels(nlp("sin anotar"), None) is None
+
+
+@pytest.mark.parametrize(
+    "layers, labels, message",
+    [
+        ({"*": "ents"}, ["NAME"], r"note.ann: has spans of 'X', but 'X' is not .*\(NAME\)"),
+        ({"NAME": "phi", "*": "ents"}, ["X"], r"spans of 'NAME'.*--annotated"),
+        ({"NAME": "phi", "X": "ents"}, ["X", "NAME", "Y"], "label 'Y' is annotated, but no layer"),
+        ({"Y": None, "*": "ents"}, ["X", "NAME", "Y"], "label 'Y' is annotated, but no layer"),
+    ],
+)
+def test_annotated_labels_that_do_not_fit(
+    nlp: Language, layers: dict[str, str | None], labels: list[str], message: str
+) -> None:
+    source = annotated((0, 5, "NAME"), (10, 29, "X"))
+    with pytest.raises(BioclinError, match=message):
+        make_gold_doc(nlp, source, layers=layers, annotated_labels=labels)
 
 
 @pytest.mark.parametrize("text", ["", " ", "Sin hallazgos."])

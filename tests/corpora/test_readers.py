@@ -14,6 +14,7 @@ from spacy_bioclin.corpora.docbin import read_docs, write_docs
 from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.corpora.readers import cut_doc, cut_points, make_corpus
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.spans import annotated_labels
 from spacy_bioclin.types import GOLD_KEY, AnnotatedText, SpanAnnotation
 
 
@@ -55,6 +56,7 @@ def test_parts_keep_every_character_span_and_offset(
 ) -> None:
     text = "Uno dos tres.\nCuatro, cinco  seis\nSiete ocho nueve diez. Once"
     doc = make_doc(nlp, text, "dos", "cinco  seis", "ocho nueve diez", "nueve", layer=layer)
+    doc.user_data[GOLD_KEY]["annotated"] = {layer: ["X", "Y"]}
     if with_sentences:
         for token in doc:
             token.is_sent_start = token.i == 0 or token.nbor(-1).text in ".\n"
@@ -79,6 +81,8 @@ def test_parts_keep_every_character_span_and_offset(
         for start, end, *_ in part.user_data[GOLD_KEY]["layers"][layer]
     ]
     assert surfaces == ["dos", "cinco  seis", "ocho nueve diez", "nueve"]
+    spans_key = None if layer == "ents" else layer
+    assert all(annotated_labels(part, spans_key) == {"X", "Y"} for part in parts)
 
 
 def test_no_part_ends_within_the_offsets_of_a_span(nlp: Language) -> None:

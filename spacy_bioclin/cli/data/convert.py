@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -40,6 +40,16 @@ def main(
         list[str] | None,
         typer.Option(help="Layer for all labels (phi), or for one (DATE=phi); default: doc.ents"),
     ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="New name of a label of the files (ENFERMEDAD=DISEASE)")
+    ] = None,
+    common: Annotated[
+        bool, typer.Option("--common", help="Labels that tasks share, in the layer clinical")
+    ] = False,
+    annotated: Annotated[
+        list[str] | None,
+        typer.Option(help="Labels that were annotated, LABEL[,LABEL]; default: every label"),
+    ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip and count documents that cannot be read")
     ] = False,
@@ -66,28 +76,78 @@ def main(
     if to == "spacy" or report is not None:
         losses = make_report_output(report, out, inputs=inputs, overwrite=overwrite)
     known = load_tasks().get(task)
-    labels = known.labels if known else {}
+    chosen = _choose_labels(known, common, layer=layer, label=label, annotated=annotated)
     keep = _choose_documents(known, split, paths)
     if to != "spacy":
-        if losses:
-            raise BioclinError(f"--report {report}: only Docs have one; leave it out for {to}")
-        _write_files(
-            format, paths, labels, keep, output, to, skip_bad=skip_bad, allow_loss=allow_loss
-        )
+        _refuse(to, {"report": report, "common": common, "annotated": annotated})
+        rules = {"skip_bad": skip_bad, "allow_loss": allow_loss}
+        _write_files(format, paths, chosen.labels, keep, output, to, **rules)
         return
     _write_docs(
         format,
         paths,
-        labels,
         output,
+        **chosen._asdict(),
         keep=keep,
         lang=lang or (known.lang if known else ""),
-        layers=_parse_layers(layer) if layer else known.layers if known else {"*": "ents"},
         task=task,
         skip_bad=skip_bad,
         allow_loss=allow_loss,
         report=losses,
     )
+
+
+class _Labels(NamedTuple):
+    """How labels are renamed, their layers, and which were annotated; see `convert_to_docs`."""
+
+    labels: Mapping[str, str]
+    layers: Mapping[str, str | None]
+    annotated_labels: list[str] | None
+
+
+def _choose_labels(
+    task: "Task | None",
+    common: bool,
+    *,
+    layer: list[str] | None,
+    label: list[str] | None,
+    annotated: list[str] | None,
+) -> _Labels:
+    """Read the options about labels; a task of the catalogue sets those that are not given.
+
+    RAISES (BioclinError): An option is not of its form, or two contradict each other.
+    """
+    from ...catalog.tasks import check_new_labels
+
+    if common:
+        return _choose_common(task, {"layer": layer, "label": label, "annotated": annotated})
+    labels = _parse_pairs("--label", label or []) if label else task.labels if task else {}
+    if label:
+        try:
+            check_new_labels(labels)
+        except ValueError as error:
+            raise BioclinError(f"--label: {error}") from None
+    layers = _parse_pairs("--layer", layer) if layer else task.layers if task else {"*": "ents"}
+    names = [name.strip() for option in annotated or [] for name in option.split(",")]
+    if "" in names:
+        raise BioclinError("--annotated wants names of labels (DISEASE,DRUG)")
+    return _Labels(labels, layers, sorted(set(names)) if annotated else None)
+
+
+def _choose_common(task: "Task | None", options: Mapping[str, list[str] | None]) -> _Labels:
+    """Choose the common labels of a task.
+
+    RAISES (BioclinError): It has none, or an option sets what the task does.
+    """
+    from ...catalog.tasks import load_tasks
+
+    if task is None or not task.common:
+        names = ", ".join(name for name, known in load_tasks().items() if known.common)
+        raise BioclinError(f"--common needs --task with one of {names}; see docs/labels.md")
+    for option in filter(options.get, options):
+        raise BioclinError(f"--{option} cannot be given with --common, which sets it")
+    labels = {label: new or label for label, new in task.common.items() if new or label != "*"}
+    return _Labels(labels, task.common_layers, task.common_labels)
 
 
 def _choose_documents(task: "Task | None", split: str, paths: list[Path]) -> Callable[[str], bool]:
@@ -117,9 +177,16 @@ def _choose_documents(task: "Task | None", split: str, paths: list[Path]) -> Cal
     return keep_all
 
 
-def _write_docs(
-    format: str, paths: list[Path], labels: Mapping[str, str], out: "Output", **settings: Any
-) -> None:
+def _refuse(to: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that only Docs have.
+
+    RAISES (BioclinError): One is given.
+    """
+    for option in filter(options.get, options):
+        raise BioclinError(f"--{option}: only Docs have this; leave it out for {to}")
+
+
+def _write_docs(format: str, paths: list[Path], out: "Output", **settings: Any) -> None:
     """Convert into Docs, see `convert_to_docs`."""
     from rich.console import Console
 
@@ -132,7 +199,6 @@ def _write_docs(
             format,
             paths,
             out,
-            labels=labels,
             on_progress=on_progress,
             on_skip=lambda error: console.print(f"skipped: {error}", markup=False),
             on_report=lambda losses: console.print(losses.to_table()),
@@ -174,10 +240,21 @@ def _write_files(
         console.print(f"left out, for {to} cannot hold them: {n:,} {kind}", markup=False)
 
 
-def _parse_layers(options: Iterable[str]) -> dict[str, str]:
-    """Read "phi" as {"*": "phi"} and "DATE=phi" as {"DATE": "phi"}."""
-    pairs = (option.rpartition("=") for option in options)
-    layers = {label or "*": layer.strip() for label, _, layer in pairs}
-    if "" in layers.values():
-        raise BioclinError("--layer wants the name of a layer (phi) or LABEL=LAYER (DATE=phi)")
-    return layers
+def _parse_pairs(option: str, values: Iterable[str]) -> dict[str, str]:
+    """Read "phi" as {"*": "phi"} and "DATE=phi" as {"DATE": "phi"}.
+
+    RAISES (BioclinError): A name is missing, or a label is given twice with different names.
+    """
+    pairs: dict[str, str] = {}
+    for value in values:
+        label, _, name = (part.strip() for part in value.rpartition("="))
+        if not name:
+            what = "the name of a layer (phi)" if option == "--layer" else "a new name (DISEASE)"
+            raise BioclinError(f"{option} wants {what}, or such a name for one label (DATE=phi)")
+        if pairs.setdefault(label or "*", name) != name:
+            what = repr(label) if label else "all labels"
+            raise BioclinError(
+                f"{option} is given twice for {what}: {pairs[label or '*']!r} and {name!r}; choose "
+                "one of them"
+            )
+    return pairs

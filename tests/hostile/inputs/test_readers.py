@@ -241,6 +241,13 @@ def test_docbin_does_not_unpickle(whole: dict[str, bytes], tmp_path: Path) -> No
     assert not Path("executed").exists() and not (tmp_path / "executed").exists()
 
 
+def annotated(labels: object) -> bytes:
+    """Pack the user data of the whole Doc as if it was annotated for some labels."""
+    layers = {"ents": [[0, 20, "PER", "C1"], [27, 33, "DIS", ""]]}
+    gold = {"id": "d1", "task": "t", "layers": layers, "annotated": labels}
+    return srsly.msgpack_dumps({"bioclin_gold": gold})
+
+
 def source(annotation: list[object]) -> bytes:
     """Pack the user data of the whole Doc as if its file had one annotation."""
     spans = [[0, 20, "PER", "C1"], [27, 33, "DIS", ""]]
@@ -268,6 +275,13 @@ def source(annotation: list[object]) -> bytes:
         {"user_data": [source(["relation", "R1", "rel", [["Arg1"]]])]},
         {"user_data": [source(["other", 7, "E1"])]},
         {"user_data": [srsly.msgpack_dumps({"bioclin_gold": {"layers": {"ents": [[9, 1]]}}})]},
+        {"user_data": [annotated(None)]},
+        {"user_data": [annotated(["PER", "DIS"])]},
+        {"user_data": [annotated({"ents": None})]},
+        {"user_data": [annotated({"ents": "PER"})]},
+        {"user_data": [annotated({"ents": ["PER", 7]})]},
+        {"user_data": [annotated({"ents": [["PER"]]})]},
+        {"user_data": [annotated({7: ["PER"]})]},
     ],
 )
 def test_docbin_with_wrong_parts(
