@@ -143,7 +143,9 @@ def check_choice(value: Any, known: Sequence[str]) -> str:
     RAISES (ValueError): It is not. The message has the nearest name and all names.
     """
     if value not in known:
-        raise ValueError(f"unknown; {_nearest(str(value), known)}want one of {', '.join(known)}")
+        raise ValueError(
+            f"unknown; {find_nearest(str(value), known)}want one of {', '.join(known)}"
+        )
     return value
 
 
@@ -163,11 +165,11 @@ def _explain(
     if error["type"] == EXTRA:
         known = _keys_beside(error["loc"], model)
         key = str(error["loc"][-1])
-        return f"unknown key {place!r}; {_nearest(key, known)}want some of {', '.join(known)}"
+        return f"unknown key {place!r}; {find_nearest(key, known)}want some of {', '.join(known)}"
     message = error["msg"].removeprefix("Value error, ").replace("Input should be", "want", 1)
     if error["type"] == "literal_error" and not private:
         choices = [choice.strip("' ") for choice in message[5:].replace(" or ", ", ").split(",")]
-        message = f"{_nearest(str(found), choices)}want one of {', '.join(choices)}"
+        message = f"{find_nearest(str(found), choices)}want one of {', '.join(choices)}"
     if not place:
         return message
     shown = repr(found)
@@ -193,6 +195,7 @@ def _inner_model(annotation: Any) -> type[BaseModel] | None:
     return next((found for one in arguments if (found := _inner_model(one))), None)
 
 
-def _nearest(value: str, known: Sequence[str]) -> str:
+def find_nearest(value: str, known: Sequence[str]) -> str:
+    """Ask for a message whether the nearest of some names was meant; "" if none is near."""
     near = difflib.get_close_matches(value, list(known), n=1)
     return f"did you mean {near[0]}? " if near else ""

@@ -27,6 +27,10 @@ CharSpan = tuple[int, int, str]
 # complete for every label. What the Doc has of other labels is not known.
 GOLD_KEY = "bioclin_gold"
 
+# Key in `doc.user_data` for the name of the task that a gold Doc belongs to, where a pipeline is
+# trained on the corpora of several tasks.
+TASK_KEY = "bioclin_task"
+
 # Key in the attrs of an encoder's model for a function that cuts a Doc into windows: (model, Doc,
 # tokens with which a window may start, those of them that start a sentence) -> starts of windows.
 FIND_WINDOWS = "find_window_starts"

@@ -40,11 +40,18 @@ def make_corpus(
     """
     if path is None:
         return _refuse
-    if max_tokens != "auto" and (isinstance(max_tokens, str) or max_tokens < 0):
-        raise BioclinError(
-            f'spacy-bioclin.Corpus.v1: max_tokens is {max_tokens}, want "auto", or 0 or more'
-        )
+    check_max_tokens(max_tokens, "spacy-bioclin.Corpus.v1")
     return partial(read_examples, path=Path(path), max_tokens=max_tokens)
+
+
+def check_max_tokens(max_tokens: int | str, reader: str) -> None:
+    """Check the setting of a reader.
+
+    reader (str): Its registered name, for the error.
+    RAISES (BioclinError): It is neither "auto" nor a number that is not negative.
+    """
+    if max_tokens != "auto" and (isinstance(max_tokens, str) or max_tokens < 0):
+        raise BioclinError(f'{reader}: max_tokens is {max_tokens}, want "auto", or 0 or more')
 
 
 def _refuse(nlp: Language) -> Iterable[Example]:

@@ -13,7 +13,6 @@ from typing import Any
 import spacy
 import torch
 from spacy.language import Language
-from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 from thinc.api import Config
 
@@ -29,6 +28,7 @@ from ..outputs import write_atomic
 from ..runs import RUN, check_made_from, read_object
 from ..training.corpora import convert_task
 from ..training.epochs import count_updates, set_updates
+from ..training.initialize import init_pipeline
 from ..training.loop import BEST, Diverged, train
 from ..training.state import NotResumable, find_state
 from .plan import WHOLE, Corpus, Plan, Trial, as_name
@@ -165,7 +165,7 @@ def _train_and_score(
     plan: Plan, trial: Trial, corpora: Path, training: Path, gpu_id: int, result: Result
 ) -> None:
     """Train and score a pipeline, and put everything known so far into the result."""
-    nlp = init_nlp(make_config(plan, trial, corpora), use_gpu=gpu_id)
+    nlp = init_pipeline(make_config(plan, trial, corpora), use_gpu=gpu_id)
     per_epoch = set_updates(nlp) or count_updates(nlp)
     result |= {"steps": nlp.config["training"]["max_steps"], "steps_per_epoch": per_epoch}
     with open(training.parent / "training.log", "a", encoding="utf-8") as log:
@@ -174,7 +174,7 @@ def _train_and_score(
             curve = run(nlp, resume=find_state(training) is not None)
         except NotResumable as error:
             log.write(f"started again: {error}\n")
-            nlp = init_nlp(make_config(plan, trial, corpora), use_gpu=gpu_id)
+            nlp = init_pipeline(make_config(plan, trial, corpora), use_gpu=gpu_id)
             set_updates(nlp)
             curve = run(nlp)
     best = max(curve, key=lambda point: point[1])[0]

@@ -4,6 +4,7 @@ from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
 from spacy.util import registry, resolve_dot_names
 
+from ..corpora.task_corpora import TaskCorpora
 from ..errors import BioclinError
 
 
@@ -17,7 +18,8 @@ def count_updates(nlp: Language) -> int:
     known = {**config["training"], "optimizer": {"@optimizers": "Adam.v1"}}
     settings = registry.resolve(known, schema=ConfigSchemaTraining)
     [corpus] = resolve_dot_names(config, [settings["train_corpus"]])
-    return sum(1 for _ in settings["batcher"](list(corpus(nlp))))
+    read = corpus.read if isinstance(corpus, TaskCorpora) else corpus
+    return sum(1 for _ in settings["batcher"](list(read(nlp))))
 
 
 def set_updates(nlp: Language) -> int | None:

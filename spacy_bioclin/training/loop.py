@@ -21,13 +21,16 @@ from spacy.training.loop import (
     update_meta,
 )
 from spacy.util import registry, resolve_dot_names, walk_dict
-from thinc.api import Config, Optimizer, fix_random_seed, set_gpu_allocator
+from thinc.api import Config, Optimizer
 
+from ..corpora.task_corpora import TaskCorpora
 from ..errors import BioclinError
 from ..files import hash_files
 from ..interrupts import tell
 from ..outputs import check_inputs, check_output, grow_folder, open_folder, remove
 from ..vocab import save_pipeline
+from .initialize import set_seed_and_allocator
+from .several import TaskTraining, draw_apart
 from .state import (
     STATE,
     VALUES,
@@ -43,8 +46,8 @@ BEST, LAST = "model-best", "model-last"
 MAX_PATH = 1024  # characters; a longer setting is no path
 # Settings that a resumed run may change: where files are, how long to train, what is logged.
 ANYWHERE = re.compile(
-    r"paths\..*|corpora\.[^.]+\.path|components\.[^.]+\.model\.name|.*\.encoder|initialize\..*"
-    r"|training\.(max_steps|max_epochs|patience)"
+    r"paths\..*|corpora\.[^.]+\.(tasks\.[^.]+\.)?path|components\.[^.]+\.model\.name"
+    r"|.*\.encoder|initialize\..*|training\.(max_steps|max_epochs|patience)"
     r"|training\.(logger|before_update)(\..*)?|system\.gpu_allocator"
 )
 Batches = Iterable[tuple[int, list[Example]]]
@@ -115,18 +118,27 @@ def _train(
     """Train in an output that no other process writes; see `train`."""
     made_from = describe_run(nlp)
     config = nlp.config.interpolate()
-    _set_seed_and_allocator(config["training"], use_gpu)
+    set_seed_and_allocator(config["training"], use_gpu)
     settings = registry.resolve(config["training"], schema=ConfigSchemaTraining)
     corpora = [settings["train_corpus"], settings["dev_corpus"]]
     train_corpus, dev_corpus = resolve_dot_names(config, corpora)
     optimizer = settings["optimizer"]
-    batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
-    evaluate = create_evaluation_callback(nlp, dev_corpus, settings["score_weights"])
+    evaluations: list[Evaluation] = []
+    learner: Any = nlp
+    read, before_update = train_corpus, settings["before_update"]
+    if isinstance(train_corpus, TaskCorpora):
+        several = TaskTraining(nlp, (train_corpus, dev_corpus), settings, evaluations)
+        read, before_update, learner = several.read, several.before_update, several.updates
+        evaluate = several.evaluate
+    else:
+        evaluate = create_evaluation_callback(nlp, dev_corpus, settings["score_weights"])
+    batches = create_train_batches(nlp, read, settings["batcher"], settings["max_epochs"])
+    if learner is not nlp:
+        batches = draw_apart(batches)
     done = Progress(0, [])
     frozen = settings["frozen_components"]
     with nlp.select_pipes(disable=frozen):
         log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
-    evaluations: list[Evaluation] = []
     if resume:
         done, generators = load_state(nlp, optimizer, output, made_from)
         batches = _skip_batches(batches, done.steps, generators)
@@ -135,7 +147,7 @@ def _train(
             remove(output / name)
     tell(partial(describe_kept, output))
     steps = train_while_improving(
-        nlp,
+        learner,
         optimizer,
         batches,
         _reuse_evaluations(evaluate, done.evaluations, evaluations),
@@ -146,7 +158,7 @@ def _train(
         max_steps=settings["max_steps"],
         eval_frequency=settings["eval_frequency"],
         annotating_components=settings["annotating_components"],
-        before_update=settings["before_update"],
+        before_update=before_update,
     )
     before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
     try:
@@ -182,13 +194,6 @@ def describe_kept(output: Path) -> str:
     return ""
 
 
-def _set_seed_and_allocator(training: dict[str, Any], use_gpu: int) -> None:
-    if training["seed"] is not None:
-        fix_random_seed(training["seed"])
-    if use_gpu >= 0 and training["gpu_allocator"]:
-        set_gpu_allocator(training["gpu_allocator"])
-
-
 def _write(
     nlp: Language, optimizer: Optimizer, before_to_disk: Callable[[Language], Language], path: Path
 ) -> None:
@@ -203,10 +208,11 @@ def describe_run(nlp: Language) -> dict[str, Any]:
 
     RETURNS (dict[str, Any]): As JSON.
     """
+    readers = walk_dict(Config(nlp.config).interpolate()["corpora"])
     corpora = {
-        name: hash_files(Path(path))
-        for name, reader in Config(nlp.config).interpolate()["corpora"].items()
-        if isinstance(path := reader.get("path"), str) and Path(path).exists()
+        ".".join(place[:-1]): hash_files(Path(path))
+        for place, path in readers
+        if place[-1] == "path" and isinstance(path, str) and Path(path).exists()
     }
     flat = {".".join(path): value for path, value in walk_dict(nlp.config)}
     settings = {path: value for path, value in flat.items() if not ANYWHERE.fullmatch(path)}

@@ -35,12 +35,12 @@ def main(
     --paths.train corpus/train.spacy --training.max_steps 2000. They win over the recipe.
     """
     from spacy.cli._util import show_validation_error
-    from spacy.training.initialize import init_nlp
 
     from ...catalog.recipes import find_recipe
     from ...machine import choose_device
     from ...training.auto import settle_settings
     from ...training.epochs import set_updates
+    from ...training.initialize import init_pipeline
     from ...training.loop import LAST, check_new, train
     from .overrides import read_config
 
@@ -52,7 +52,7 @@ def main(
     settings, overrides = read_config(config, context.args, chosen)
     choose_device(gpu_id)
     with show_validation_error(config):
-        nlp = init_nlp(settings, use_gpu=gpu_id)
+        nlp = init_pipeline(settings, use_gpu=gpu_id)
     sources = dict.fromkeys(chosen.settings if chosen else (), f"recipe {recipe}")
     sources |= dict.fromkeys(overrides, "command line")
     typer.echo("\n".join(settle_settings(nlp, sources)))

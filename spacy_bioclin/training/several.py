@@ -1,0 +1,100 @@
+"""Train on several tasks with spaCy's loop."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from spacy.language import Language
+from spacy.training import Example
+
+from ..corpora.task_corpora import TaskCorpora
+from ..errors import BioclinError
+from .balance import average_weights
+from .heads import TaskUpdates, find_task_heads
+from .state import Evaluation
+from .task_checks import check_annotation, check_places
+from .task_scores import TASKS, TaskScorer
+
+Batches = Iterator[tuple[int, list[Example]]]
+
+
+class TaskTraining:
+    """What spaCy's loop gets for a training on several tasks, in place of what it gets for one.
+
+    nlp (Language): The initialized pipeline. Its config gets the weights of the scores.
+    corpora (tuple[TaskCorpora, TaskCorpora]): For training and for evaluation.
+    settings (dict[str, Any]): The resolved [training] section, which also gets the weights.
+    evaluations (Sequence[Evaluation]): Those so far; it grows during training.
+    RAISES (BioclinError): The tasks, the pipeline and the scores that are wanted do not fit.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        corpora: tuple[TaskCorpora, TaskCorpora],
+        settings: dict[str, Any],
+        evaluations: Sequence[Evaluation],
+    ) -> None:
+        self._corpus, dev = corpora
+        if not isinstance(dev, TaskCorpora):
+            raise BioclinError(
+                "[training] dev_corpus: the training corpus has several tasks, so dev has to be a "
+                "spacy-bioclin.TaskCorpora.v1 too"
+            )
+        self._heads = find_task_heads(nlp, self._corpus.tasks, settings["frozen_components"])
+        check_places(nlp, sorted(frozenset().union(*self._heads.values())))
+        scorer = TaskScorer(nlp, dev)
+        weights = scorer.check_formula(settings["score_weights"])
+        settings["score_weights"] = weights
+        nlp.config["training"]["score_weights"] = weights
+        self.updates = TaskUpdates(nlp, self._heads, self._get_weights)
+        self.before_update = partial(self.updates.begin_batch, settings["before_update"])
+        self.evaluate: Callable[[], Evaluation] = partial(
+            scorer.evaluate, weights, self.updates.take_losses
+        )
+        self._evaluations = evaluations
+        self._n_weighed = -1
+        self._weights: dict[str, float] = {}
+
+    def read(self, nlp: Language) -> Iterable[Example]:
+        """Read the training corpora. RAISES (BioclinError): See `check_annotation`."""
+        examples = self._corpus.read(nlp)
+        return check_annotation(nlp, self._corpus.tasks, self._heads, examples)
+
+    def _get_weights(self) -> dict[str, float]:
+        """Weight the tasks; anew after each evaluation."""
+        if self._n_weighed != len(self._evaluations):
+            self._n_weighed = len(self._evaluations)
+            self._weights = {name: task.weight for name, task in self._corpus.tasks.items()}
+            if self._corpus.balance == "dwa":
+                losses = [
+                    {task: row["loss"] for task, row in scores[TASKS].items() if row["loss"]}
+                    for _, scores in self._evaluations
+                ]
+                for task, factor in average_weights(self._weights, losses).items():
+                    self._weights[task] *= factor
+        return self._weights
+
+
+def draw_apart(batches: Batches) -> Batches:
+    """Draw batches with random numbers of their own: components may draw too, and a resumed run,
+    which skips updates, still has to draw the same batches."""
+    own = random.getstate()
+
+    def draw() -> Batches:
+        nonlocal own
+        iterator = iter(batches)
+        while True:
+            others = random.getstate()
+            random.setstate(own)
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+            finally:
+                own = random.getstate()
+                random.setstate(others)
+            yield batch
+
+    return draw()

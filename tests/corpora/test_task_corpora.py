@@ -1,0 +1,72 @@
+"""The reader for corpora of several tasks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+
+from spacy_bioclin.corpora.task_corpora import make_task_corpora
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.types import TASK_KEY
+from tests.training.several import DRUGS, NOTES, write_two
+
+
+def test_examples_know_their_task(tmp_path: Path) -> None:
+    paths = write_two(tmp_path)
+    corpus = make_task_corpora(
+        {"s": {"path": paths["signs"], "heads": ["a"]}, "d": {"path": paths["drugs"]}}
+    )
+    nlp = spacy.blank("es")
+    read = [(eg.reference.text, eg.reference.user_data[TASK_KEY]) for eg in corpus.read(nlp)]
+    assert read == [(note, "s") for note in NOTES] + [(note, "d") for note in DRUGS]
+    assert all(TASK_KEY not in eg.predicted.user_data for eg in corpus.read(nlp))
+    own = [eg.reference.text for eg in corpus.read(nlp, head="b")]
+    assert own == DRUGS  # heads = null is every head, ["a"] is not
+    assert len(list(corpus.read(nlp, head="a"))) == len(NOTES) + len(DRUGS)
+    assert corpus.tasks["s"].heads == ["a"] and corpus.tasks["d"].weight == 1.0
+
+
+def test_long_notes_are_cut_and_keep_their_task(tmp_path: Path) -> None:
+    paths = write_two(tmp_path)
+    corpus = make_task_corpora({"s": {"path": paths["signs"]}}, max_tokens=3)
+    parts = list(corpus.read(spacy.blank("es")))
+    assert len(parts) > len(NOTES)
+    assert {eg.reference.user_data[TASK_KEY] for eg in parts} == {"s"}
+
+
+def test_spacy_train_is_refused(tmp_path: Path) -> None:
+    corpus = make_task_corpora({"s": {"path": write_two(tmp_path)["signs"]}})
+    with pytest.raises(BioclinError, match="train this config with `bioclin train`"):
+        corpus(spacy.blank("es"))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "settings", "message"),
+    [
+        ({}, {}, "has no tasks; add a section"),
+        ({"a b": {"path": None}}, {}, "'a b' cannot be the name of a task"),
+        ({"tasks": {"path": None}}, {}, "another name than"),
+        ({"a": {}}, {}, "task a: path is missing"),
+        ({"a": {"path": "x", "head": ["ner"]}}, {}, "unknown key 'head'; did you mean heads"),
+        ({"a": {"path": "x", "heads": []}}, {}, r"task a: heads = \[\]: want names of components"),
+        ({"a": {"path": "x", "heads": "ner"}}, {}, "task a: heads = 'ner'"),
+        ({"a": {"path": "x", "weight": 0}}, {}, "task a: weight = 0: want greater than 0"),
+        ({"a": {"path": "x", "weight": -1.0}}, {}, "weight = -1.0"),
+        ({"a": {"path": "x", "weight": float("inf")}}, {}, "weight = inf"),
+        ({"a": {"path": "x"}}, {"max_tokens": -1}, "TaskCorpora.v1: max_tokens is -1"),
+        ({"a": {"path": "x"}}, {"balance": "dw"}, "balance = 'dw': unknown; did you mean dwa"),
+    ],
+)
+def test_bad_settings(tasks: Any, settings: Any, message: str) -> None:
+    with pytest.raises(BioclinError, match=message):
+        make_task_corpora(tasks, **settings)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"), [(None, "task a has no path; .*--corpora.train.tasks.a.path"), ("x", "x:")]
+)
+def test_a_corpus_that_is_not_there(path: str | None, message: str) -> None:
+    corpus = make_task_corpora({"a": {"path": path}})
+    with pytest.raises(BioclinError, match=message):
+        list(corpus.read(spacy.blank("es")))

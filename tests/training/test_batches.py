@@ -1,0 +1,115 @@
+"""Which task the next batch is from."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import spacy
+from spacy.training import Example
+from spacy.training.batchers import configure_minibatch
+
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.training.batches import count_turns, make_batch_by_task
+from spacy_bioclin.types import TASK_KEY
+
+SIZES = {"a": 12, "b": 3, "c": 1}  # examples; with batches of 2: 6, 2 and 1 batches
+
+
+@pytest.fixture
+def examples() -> list[Example]:
+    nlp = spacy.blank("es")
+    found = []
+    for task, size in SIZES.items():
+        for i in range(size):
+            doc = nlp.make_doc(f"{task}{i}")
+            doc.user_data[TASK_KEY] = task
+            found.append(Example(nlp.make_doc(doc.text), doc))
+    return found
+
+
+def draw(examples: list[Example], **settings: Any) -> Iterator[list[str]]:
+    random.seed(0)
+    batcher = make_batch_by_task(configure_minibatch(2), **settings)
+    return ([eg.reference.text for eg in batch] for batch in batcher(examples))
+
+
+def tasks_of(batch: list[str]) -> set[str]:
+    return {text[0] for text in batch}
+
+
+def test_proportional_has_every_example_once(examples: list[Example]) -> None:
+    batches = list(draw(examples))
+    assert len(batches) == 6 + 2 + 1
+    assert all(len(tasks_of(batch)) == 1 for batch in batches)
+    texts = [text for batch in batches for text in batch]
+    assert sorted(texts) == sorted(eg.reference.text for eg in examples)
+    order = [batch[0][0] for batch in batches]
+    assert order != sorted(order)  # in random order
+
+
+def test_round_robin_repeats_small_tasks(examples: list[Example]) -> None:
+    batches = list(draw(examples, draw="round_robin"))
+    assert [batch[0][0] for batch in batches] == ["a", "b", "c"] * 6
+    texts = Counter(text for batch in batches for text in batch)
+    assert all(texts[f"a{i}"] == 1 for i in range(12))
+    assert [texts[f"b{i}"] for i in range(3)] == [3, 3, 3]
+    assert texts["c0"] == 6
+
+
+def test_a_round_has_a_batch_of_each_task(examples: list[Example]) -> None:
+    rounds = list(draw(examples, draw="round_robin", step="round"))
+    assert len(rounds) == 6
+    assert all(tasks_of(batch) == {"a", "b", "c"} for batch in rounds)
+    assert sum(map(len, rounds)) == 12 + 9 + 6
+
+
+@pytest.mark.parametrize(
+    ("temperature", "counts"),
+    [
+        (1.0, {"a": 6, "b": 2, "c": 1}),
+        # Shares √6, √2 and 1 of 9 batches: 4.53, 2.62, 1.85.
+        (2.0, {"a": 5, "b": 3, "c": 2}),
+        (1e9, {"a": 3, "b": 3, "c": 3}),
+    ],
+)
+def test_temperature(examples: list[Example], temperature: float, counts: dict[str, int]) -> None:
+    batches = list(draw(examples, draw="temperature", temperature=temperature))
+    assert Counter(batch[0][0] for batch in batches) == counts
+
+
+def test_a_small_task_is_never_left_out() -> None:
+    assert count_turns({"big": 1000, "small": 1}, "temperature", 1.0) == {"big": 1000, "small": 1}
+    assert count_turns({"big": 999_000, "small": 1}, "temperature", 1.01)["small"] >= 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"draw": "temperature"}, {"draw": "round_robin"}])
+def test_the_seed_decides(examples: list[Example], settings: dict[str, Any]) -> None:
+    assert list(draw(examples, **settings)) == list(draw(examples, **settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"draw": "roundrobin"}, "draw = 'roundrobin': unknown; did you mean round_robin"),
+        ({"step": "rounds"}, "step = 'rounds': unknown; did you mean round"),
+        ({"temperature": 0.5}, "temperature = 0.5: want a number of 1 or more"),
+        ({"temperature": float("nan")}, "temperature = nan"),
+        ({"step": "round"}, 'set draw to "round_robin"'),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(BioclinError, match=message):
+        make_batch_by_task(configure_minibatch(2), **settings)
+
+
+def test_examples_without_a_task() -> None:
+    doc = spacy.blank("es").make_doc("a")
+    with pytest.raises(BioclinError, match=r"has to be a spacy-bioclin.TaskCorpora.v1"):
+        make_batch_by_task(configure_minibatch(2))([Example(doc, doc)])
+
+
+def test_a_task_whose_examples_are_all_discarded(examples: list[Example]) -> None:
+    with pytest.raises(BioclinError, match=r"discards all 12 examples.*discard_oversize"):
+        make_batch_by_task(lambda _: [])(examples)
