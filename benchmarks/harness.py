@@ -78,7 +78,7 @@ def data_dir() -> Path:
 def write_json(path: Path, value: Any, *, indent: int | None = None) -> None:
     """Write a file of JSON atomically, so that one that exists is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
+    partial = path.with_suffix(f".{os.getpid()}.partial")  # two processes may write a result
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     partial.write_text(text + "\n", encoding="utf-8")
     partial.replace(path)
