@@ -145,9 +145,9 @@ class TaskUpdates:
                     finish_backprop(self.nlp, learning)
             self._updated |= learning
             for name, loss in added.items():
-                losses[name] = losses.get(name, 0.0) + loss
-            loss = sum(added.get(name, 0.0) for name in heads)
-            self._losses.setdefault(task, []).append(loss)
+                losses[name] = losses.get(name, 0.0) + float(loss)
+            total = sum(float(added.get(name, 0.0)) for name in sorted(heads))
+            self._losses.setdefault(task, []).append(total)
 
 
 def _group(examples: Iterable[Example]) -> dict[str, list[Example]]:

@@ -41,6 +41,7 @@ from .state import (
     save_state,
     set_generators,
 )
+from .task_report import JSON, PICTURE
 
 BEST, LAST = "model-best", "model-last"
 MAX_PATH = 1024  # characters; a longer setting is no path
@@ -101,10 +102,12 @@ def check_outputs(config: Mapping[str, Any], output: Path) -> None:
 def check_new(output: Path, *, overwrite: bool) -> None:
     """Refuse a new training in a folder that holds another, or something else.
 
-    RAISES (BioclinError): See `check_output`; model-last, model-best and state are checked.
+    RAISES (BioclinError): See `check_output`; all that a training writes is checked.
     """
     for name, marker in ((LAST, "config.cfg"), (BEST, "config.cfg"), (STATE, VALUES)):
         check_output(output / name, overwrite=overwrite, marker=marker)
+    for name in (JSON, PICTURE):
+        check_output(output / name, overwrite=overwrite)
 
 
 def _train(
@@ -125,6 +128,7 @@ def _train(
     optimizer = settings["optimizer"]
     evaluations: list[Evaluation] = []
     learner: Any = nlp
+    several: TaskTraining | None = None
     read, before_update = train_corpus, settings["before_update"]
     if isinstance(train_corpus, TaskCorpora):
         several = TaskTraining(nlp, (train_corpus, dev_corpus), settings, evaluations)
@@ -133,7 +137,7 @@ def _train(
     else:
         evaluate = create_evaluation_callback(nlp, dev_corpus, settings["score_weights"])
     batches = create_train_batches(nlp, read, settings["batcher"], settings["max_epochs"])
-    if learner is not nlp:
+    if several:
         batches = draw_apart(batches)
     done = Progress(0, [])
     frozen = settings["frozen_components"]
@@ -143,7 +147,7 @@ def _train(
         done, generators = load_state(nlp, optimizer, output, made_from)
         batches = _skip_batches(batches, done.steps, generators)
     else:
-        for name in (BEST, LAST, STATE, f".{STATE}.old"):
+        for name in (BEST, LAST, STATE, f".{STATE}.old", JSON, PICTURE):
             remove(output / name)
     tell(partial(describe_kept, output))
     steps = train_while_improving(
@@ -169,6 +173,8 @@ def _train(
             if is_best is not None:
                 with nlp.select_pipes(disable=frozen):
                     update_meta(settings, nlp, info)
+                if several:
+                    several.report(info, output)
                 _write(nlp, optimizer, before_to_disk, output / LAST)
                 if is_best:
                     with open_folder(output / BEST) as folder:
@@ -176,6 +182,8 @@ def _train(
                 progress = Progress(info["step"] + 1, evaluations)
                 save_state(nlp, optimizer, progress, output, made_from)
             log_step(info if is_best is not None else None)
+            if several and is_best is not None:
+                several.print_scores(stdout)
     finally:
         finalize_logger()
     _write(nlp, optimizer, before_to_disk, output / LAST)

@@ -1,9 +1,10 @@
 """Train on several tasks with spaCy's loop."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from spacy.language import Language
 from spacy.training import Example
@@ -14,6 +15,7 @@ from .balance import average_weights
 from .heads import TaskUpdates, find_task_heads
 from .state import Evaluation
 from .task_checks import check_annotation, check_places
+from .task_report import print_scores, write_report
 from .task_scores import TASKS, TaskScorer
 
 Batches = Iterator[tuple[int, list[Example]]]
@@ -36,6 +38,7 @@ class TaskTraining:
         settings: dict[str, Any],
         evaluations: Sequence[Evaluation],
     ) -> None:
+        self._nlp, self._every = nlp, settings["eval_frequency"]
         self._corpus, dev = corpora
         if not isinstance(dev, TaskCorpora):
             raise BioclinError(
@@ -48,6 +51,7 @@ class TaskTraining:
         weights = scorer.check_formula(settings["score_weights"])
         settings["score_weights"] = weights
         nlp.config["training"]["score_weights"] = weights
+        self._score_weights, self._metrics = weights, scorer.metrics
         self.updates = TaskUpdates(nlp, self._heads, self._get_weights)
         self.before_update = partial(self.updates.begin_batch, settings["before_update"])
         self.evaluate: Callable[[], Evaluation] = partial(
@@ -61,6 +65,28 @@ class TaskTraining:
         """Read the training corpora. RAISES (BioclinError): See `check_annotation`."""
         examples = self._corpus.read(nlp)
         return check_annotation(nlp, self._corpus.tasks, self._heads, examples)
+
+    def report(self, info: Mapping[str, Any], output: Path) -> None:
+        """Write the evaluations into the folder of the training, and put the main scores of the
+        tasks into the meta of the pipeline.
+
+        info (Mapping[str, Any]): What spaCy's loop says of the last evaluation.
+        """
+        scores, performance = info["other_scores"], self._nlp.meta["performance"]
+        for name, weight in self._score_weights.items():
+            if weight is None:  # of components, which are scored by task
+                performance.pop(name, None)
+        performance |= {
+            f"{task}_{key}": scores[f"{task}_{key}"]
+            for task, keys in self._metrics.items()
+            for key in keys
+        }
+        write_report(output, self._evaluations, self._every)
+
+    def print_scores(self, file: IO[str]) -> None:
+        """Print the table of the last evaluation, unless the logger is to be silent."""
+        if self._nlp.config["training"]["logger"].get("console_output", True):
+            print_scores(self._evaluations, self._every, file)
 
     def _get_weights(self) -> dict[str, float]:
         """Weight the tasks; anew after each evaluation."""

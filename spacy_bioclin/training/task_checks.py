@@ -77,9 +77,9 @@ def check_annotation(
         yield eg
     for task, name in sorted(empty):
         raise BioclinError(
-            f"task {task}: no document of {tasks[task].path} has {places[name]}, which "
-            f"[components.{name}] learns from: convert the corpus with that layer, set the "
-            "spans_key of the component, or take it out of heads"
+            f"task {task}: no document of {tasks[task].path} has {places[name]}, the annotation "
+            f"for [components.{name}]: convert the corpus with that layer, set the spans_key of "
+            "the component, or take it out of heads"
         )
 
 

@@ -15,6 +15,7 @@ from ..settings import find_nearest
 from ..types import TASK_KEY
 from .heads import find_heads
 from .state import Evaluation
+from .task_checks import check_annotation
 
 TASKS = RESERVED  # key in the scores of an evaluation: task -> its row in the table
 MEAN, MIN, GEOMETRIC_MEAN = "tasks_mean", "tasks_min", "tasks_geometric_mean"
@@ -37,8 +38,8 @@ class TaskScorer:
         self._corpus = corpus
         self._heads = {name: _find_scored(nlp, name, task) for name, task in corpus.tasks.items()}
         # What scorers give for gold annotation says which scores there will be.
-        gold = [Example(eg.reference, eg.reference) for eg in corpus.read(nlp)]
-        known = self._score(gold)
+        examples = check_annotation(nlp, corpus.tasks, self._heads, corpus.read(nlp))
+        known = self._score([Example(eg.reference, eg.reference) for eg in examples])
         self.metrics = {
             name: _find_metrics(nlp, name, task, self._heads[name], known[name])
             for name, task in corpus.tasks.items()
