@@ -7,12 +7,14 @@ The probability of an entity is stored in `ent._.probability`, those of a span g
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from spacy.tokens import Doc, Span
 
 from .types import GOLD_KEY, CharSpan
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 
 def install_extensions() -> None:
@@ -76,6 +78,15 @@ def annotated_labels(doc: Doc, spans_key: str | None) -> frozenset[str] | None:
     layers = doc.user_data.get(GOLD_KEY, {}).get("annotated", {})
     labels = layers.get("ents" if spans_key is None else spans_key)
     return None if labels is None else frozenset(labels)
+
+
+def keep_annotated(spans: Iterable[T], doc: Doc, spans_key: str | None) -> list[T]:
+    """Leave out the spans of labels that a gold Doc was not annotated for.
+
+    spans (Iterable[tuple]): Tuples of start, end, label and more.
+    """
+    labels = annotated_labels(doc, spans_key)
+    return [span for span in spans if labels is None or span[2] in labels]
 
 
 def get_char_spans(doc: Doc, spans_key: str | None) -> set[CharSpan]:

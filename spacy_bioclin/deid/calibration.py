@@ -89,10 +89,15 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike) -> flo
 
 
 class Candidate(NamedTuple):
-    """A detector's span, and whether a gold mention has its offsets and label."""
+    """A detector's span, and whether a gold mention has its offsets and label.
+
+    annotated (bool): Whether the gold Doc was annotated for the label; if not, nobody knows whether
+        the span is correct.
+    """
 
     span: PhiSpan
     correct: bool
+    annotated: bool = True
 
 
 def fit_calibration(candidates: Iterable[Candidate]) -> dict[str, Platt]:

@@ -8,6 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..evaluation.spans import reference_spans
+from ..spans import annotated_labels
 from ..types import CharSpan
 from .calibration import (
     Candidate,
@@ -44,12 +45,12 @@ def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> di
             component.cfg["threshold"] = 0.0  # those of `deid` take over
             component.cfg["doubtful_from"] = None if target_recall is None else DOUBTFUL_FROM
     pairs = judge(nlp, docs)
-    candidates = [candidate for _, found in pairs for candidate in found]
+    candidates = [c for _, found in pairs for c in found if c.annotated]
     deid.calibration = fit_calibration(candidates)
     calibrated, mentions = [], []
     for gold, found in pairs:
         changed = [c._replace(span=deid.calibrate_span(c.span)) for c in found]
-        calibrated += changed
+        calibrated += [c for c in changed if c.annotated]
         mentions += weigh_mentions(gold, changed)
     if target_recall is None:
         best = choose_best_f(calibrated, len(mentions))
@@ -94,8 +95,16 @@ def judge(nlp: Language, docs: list[Doc]) -> list[tuple[list[CharSpan], list[Can
                 for start, end, label in sorted(reference_spans(reference, deid.spans_key) or ())
             ]
             known = set(gold)
+            labels = annotated_labels(reference, deid.spans_key)
+            wanted = None if labels is None else {map_label(label, scheme) for label in labels}
             found, _ = deid.find_candidates(doc)
-            pairs.append((gold, [Candidate(s, (s.start, s.end, s.label) in known) for s in found]))
+            candidates = [
+                Candidate(
+                    s, (s.start, s.end, s.label) in known, wanted is None or s.label in wanted
+                )
+                for s in found
+            ]
+            pairs.append((gold, candidates))
     return pairs
 
 

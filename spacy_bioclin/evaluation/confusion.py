@@ -19,12 +19,14 @@ class LayerDoc(NamedTuple):
     text (str): The untouched text.
     reference (set[CharSpan]): Gold spans, with the exact offsets of the corpus.
     predicted (set[CharSpan]): Spans of the pipeline.
+    labels (frozenset[str] | None): Labels that the document was annotated for; None for all.
     """
 
     id: str
     text: str
     reference: set[CharSpan]
     predicted: set[CharSpan]
+    labels: frozenset[str] | None = None
 
 
 class ErrorKind(NamedTuple):

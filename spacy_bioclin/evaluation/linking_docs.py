@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..spans import get_spans
+from ..spans import get_spans, keep_annotated
 from ..types import GOLD_KEY
 from .linking import (
     RULES,
@@ -103,7 +103,10 @@ def _gold_mentions(doc: Doc, spans_key: str | None) -> list[tuple[int, int, str,
             for span in get_spans(doc, spans_key)
         ]
     return list(
-        dict.fromkeys((start, end, label, gold_ids(kb_id)) for start, end, label, *kb_id in layer)
+        dict.fromkeys(
+            (start, end, label, gold_ids(kb_id))
+            for start, end, label, *kb_id in keep_annotated(layer, doc, spans_key)
+        )
     )
 
 

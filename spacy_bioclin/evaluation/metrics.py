@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..machine import find_commit, find_versions
+from ..spans import annotated_labels
 from ..types import GOLD_KEY
 from .bootstrap import summarize
 from .confusion import LayerDoc, confusion
@@ -80,7 +81,8 @@ def run_pipeline(
             spans_key = None if layer == ENTS and ENTS not in doc.spans else layer
             spans, linked = compare(eg, spans_key), compare_links(eg, spans_key, name)
             if spans is not None and linked is not None:
-                found[layer].append(LayerDoc(name, doc.text, *spans))
+                labels = annotated_labels(reference, spans_key)
+                found[layer].append(LayerDoc(name, doc.text, *spans, labels))
                 links[layer].append(linked)
         on_doc(doc)
     seconds = time.perf_counter() - started
@@ -109,15 +111,21 @@ def layer_metrics(
 
     docs (Sequence[LayerDoc]): The documents of the layer.
     links (Sequence[LinkedDoc] | None): Their links, if there are any to score.
-    RETURNS (dict[str, Any]): Strict and relaxed scores with counts and 95 % intervals of F1, the
-        confusion of labels, and `linking` (None without links). Ready for JSON, without note text.
+    RETURNS (dict[str, Any]): The number of documents, and of those that were annotated for each
+        label; strict and relaxed scores with counts and 95 % intervals of F1, the confusion of
+        labels, and `linking` (None without links). Ready for JSON, without note text.
     """
     pairs = [(doc.reference, doc.predicted) for doc in docs]
+    strict = score_spans(pairs)
     counts = confusion(docs)
     cells = sorted(counts, key=lambda cell: (cell[0] or "", cell[1] or ""))
     return {
         "docs": len(docs),
-        "strict": _all_scores(score_spans(pairs)),
+        "docs_per_label": {
+            label: sum(doc.labels is None or label in doc.labels for doc in docs)
+            for label in strict.per_label
+        },
+        "strict": _all_scores(strict),
         "relaxed": _all_scores(score_spans(pairs, relaxed_match)),
         "confusion": [[*cell, counts[cell]] for cell in cells],
         "linking": None if links is None else linking_metrics(links),

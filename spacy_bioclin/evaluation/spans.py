@@ -22,7 +22,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import BioclinError
-from ..spans import get_char_spans, is_annotated
+from ..spans import get_char_spans, is_annotated, keep_annotated
 from ..types import GOLD_KEY, CharSpan
 
 
@@ -174,6 +174,8 @@ def _by_label(spans: Collection[CharSpan]) -> dict[str, set[CharSpan]]:
 def reference_spans(doc: Doc, spans_key: str | None) -> set[CharSpan] | None:
     """Read the gold spans of a Doc, with the offsets of the corpus file if the Doc has them.
 
+    Spans of labels that the Doc was not annotated for are left out.
+
     doc (Doc): A gold Doc.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
     RETURNS (set[CharSpan] | None): None if the Doc is not annotated for this layer.
@@ -181,15 +183,20 @@ def reference_spans(doc: Doc, spans_key: str | None) -> set[CharSpan] | None:
     layers = doc.user_data.get(GOLD_KEY, {}).get("layers", {})
     layer = layers.get("ents" if spans_key is None else spans_key)
     if layer is not None:
-        return {(start, end, label) for start, end, label, *_ in layer}
-    return get_char_spans(doc, spans_key) if is_annotated(doc, spans_key) else None
+        spans = {(start, end, label) for start, end, label, *_ in layer}
+    elif is_annotated(doc, spans_key):
+        spans = get_char_spans(doc, spans_key)
+    else:
+        return None
+    return set(keep_annotated(spans, doc, spans_key))
 
 
 def compare(eg: Example, spans_key: str | None) -> tuple[set[CharSpan], set[CharSpan]] | None:
     """Read the reference and the predicted spans of an Example.
 
-    If only a part of `doc.ents` is annotated (other tokens have ENT_IOB 0), a prediction on an
-    unannotated token is ignored, unless the reference has exactly that span.
+    Predictions of labels that the reference was not annotated for are ignored. If only a part of
+    `doc.ents` is annotated (other tokens have ENT_IOB 0), a prediction on an unannotated token is
+    ignored, unless the reference has exactly that span.
 
     eg (Example): The Example, which is not changed.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
@@ -207,7 +214,8 @@ def compare(eg: Example, spans_key: str | None) -> tuple[set[CharSpan], set[Char
             " their character offsets do not compare. Make the predicted Doc with"
             " nlp.make_doc(reference.text)."
         )
-    predicted = get_char_spans(eg.predicted, spans_key)
+    found = get_char_spans(eg.predicted, spans_key)
+    predicted = set(keep_annotated(found, eg.reference, spans_key))
     if spans_key is None:
         starts, ends = _find_unannotated(eg.reference)
         predicted = {

@@ -17,9 +17,8 @@ from thinc.api import Config
 
 from ..errors import BioclinError
 from ..settings import Settings, read_settings
-from ..spans import get_spans
 from .distill.targets import mix_losses, read_targets, tag_marginals
-from .gold import make_gold_tags
+from .gold import check_labels, collect_labels, make_gold_tags, make_open_tags
 from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, token_loss
 from .model import TaggerModel, TagScores
 from .pipe import ASSIGNS, GIVEN, SCORE_WEIGHTS, EntityPipe, Scorer
@@ -294,12 +293,14 @@ class ClinicalNer(EntityPipe):
         targets = read_targets(examples, self.spans_key or "ents", tag_sets, self.name)
         if targets is not None:
             tags[targets.silver] = MISSING
+        several = make_open_tags(examples, tags, tag_sets, self.spans_key)
         tensor = torch.from_numpy(tags).to(scores.emissions.device)
+        open_tags = None if several is None else torch.from_numpy(several).to(tensor.device)
         grammar = self._grammar(tensor.device)
         if self.model.get_ref("head").attrs["crf"]:
-            gold = crf_loss(scores, tensor, grammar)
+            gold = crf_loss(scores, tensor, grammar, open_tags)
         else:
-            gold = token_loss(scores, tensor)
+            gold = token_loss(scores, tensor, open_tags)
         if targets is None:
             return gold
         weight = self.teacher_weight
@@ -316,10 +317,13 @@ class ClinicalNer(EntityPipe):
 
         labels (Iterable[str] | None): Entity types; None to collect them from the examples, or to
             keep those that there are if the examples have none.
+        RAISES (BioclinError): There are no labels, or no example has a span of one.
         """
         if labels is None:
-            spans = (get_spans(eg.reference, self.spans_key) for eg in get_examples())
-            labels = {span.label_ for doc_spans in spans for span in doc_spans} or self.labels
+            labels = collect_labels(get_examples(), self.spans_key, self.name) or self.labels
+        else:
+            labels = list(labels)
+            check_labels(labels, get_examples(), self.spans_key, self.name)
         self.cfg["labels"] = sorted(set(labels))
         where = "doc.ents" if self.spans_key is None else f'doc.spans["{self.spans_key}"]'
         if not self.labels:

@@ -165,16 +165,21 @@ def doubtful_entities(
         yield Entity(start, end, label, float(inside[start:end].max()), doubtful=True)
 
 
-def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, TagScores]:
+def crf_loss(
+    scores: TagScores, tags: Tensor, grammar: Grammar, open_tags: Tensor | None = None
+) -> tuple[float, TagScores]:
     """Compute the negative log-likelihood of whole sequences, per annotated token and layer.
 
     tags (Tensor): int64, MISSING where not annotated, (n_tokens, n_layers).
+    open_tags (Tensor | None): True for the tags that a token may have besides that in `tags`, bool,
+        (n_tokens, n_layers, n_tags). All paths that agree count (Tsuboi et al. 2008).
     RETURNS (tuple): Loss in nats, and its gradient with respect to the scores.
     """
-    n_tags = scores.emissions.shape[-1]
     known = tags != MISSING
-    allowed_flat = torch.nn.functional.one_hot(tags.clamp(min=0), n_tags).bool()
-    allowed_flat |= ~known[..., None]
+    used = known.any(dim=0)
+    if not bool(used.all()):  # layers for which nothing is annotated: their gradient is zero
+        return _loss_of_layers(scores, tags, grammar, open_tags, used.nonzero()[:, 0])
+    allowed_flat = _allowed(tags, open_tags, scores.emissions.shape[-1]) | ~known[..., None]
     norm = max(1, int(known.sum()))
     d_emissions = torch.zeros_like(scores.emissions)
     shared = [torch.zeros_like(score, dtype=torch.float64) for score in scores[1:4]]
@@ -192,13 +197,46 @@ def crf_loss(scores: TagScores, tags: Tensor, grammar: Grammar) -> tuple[float, 
     return total / norm, TagScores(d_emissions / norm, transitions, start, end, scores.lengths)
 
 
-def token_loss(scores: TagScores, tags: Tensor) -> tuple[float, TagScores]:
-    """Compute the cross-entropy per annotated token and layer. See `crf_loss`."""
+def _loss_of_layers(
+    scores: TagScores, tags: Tensor, grammar: Grammar, open_tags: Tensor | None, layers: Tensor
+) -> tuple[float, TagScores]:
+    """Compute `crf_loss` of some layers; the gradient of the others is zero."""
+    gradient = scores.map(torch.zeros_like)
+    if not len(layers):
+        return 0.0, gradient
+    emissions, transitions, start, end, lengths = scores
+    part = TagScores(emissions[:, layers], transitions[layers], start[layers], end[layers], lengths)
+    rules = Grammar(*(rule[layers] for rule in grammar))
+    open_tags = None if open_tags is None else open_tags[:, layers]
+    loss, found = crf_loss(part, tags[:, layers], rules, open_tags)
+    gradient.emissions[:, layers] = found.emissions
+    for whole, each in zip(gradient[1:4], found[1:4], strict=True):
+        whole[layers] = each
+    return loss, gradient
+
+
+def _allowed(tags: Tensor, open_tags: Tensor | None, n_tags: int) -> Tensor:
+    """Find the tags that annotated tokens may have, bool, (n_tokens, n_layers, n_tags)."""
+    allowed = torch.nn.functional.one_hot(tags.clamp(min=0), n_tags).bool()
+    return allowed if open_tags is None else allowed | open_tags
+
+
+def token_loss(
+    scores: TagScores, tags: Tensor, open_tags: Tensor | None = None
+) -> tuple[float, TagScores]:
+    """Compute the cross-entropy per annotated token and layer; where a token may have several tags,
+    that of the sum of their probabilities. See `crf_loss`."""
     logits = scores.emissions.detach().float().requires_grad_()
-    known = int((tags != MISSING).sum())
-    loss = torch.nn.functional.cross_entropy(
-        logits.permute(0, 2, 1), tags, ignore_index=MISSING, reduction="sum"
-    ) / max(1, known)
+    known = tags != MISSING
+    if open_tags is None:
+        total = torch.nn.functional.cross_entropy(
+            logits.permute(0, 2, 1), tags, ignore_index=MISSING, reduction="sum"
+        )
+    else:
+        allowed = _allowed(tags, open_tags, logits.shape[-1])
+        right = logits.masked_fill(~allowed, -torch.inf).logsumexp(dim=-1)
+        total = (logits.logsumexp(dim=-1) - right)[known].sum()
+    loss = total / max(1, int(known.sum()))
     loss.backward()
     assert logits.grad is not None
     return float(loss.detach()), scores.map(torch.zeros_like)._replace(emissions=logits.grad)

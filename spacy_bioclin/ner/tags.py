@@ -1,6 +1,6 @@
 """Convert spans to tags and tags to spans; the grammar of tags. Pure functions on token indices."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +71,15 @@ def encode_spans(spans: Iterable[TokenSpan], n_tokens: int, tag_set: TagSet) -> 
         if tag_set.scheme == "BILUO":
             tags[end - 1] = base + (3 if end - start == 1 else 2)
     return tags
+
+
+def tags_of(tag_set: TagSet, labels: Collection[str]) -> NDArray[np.bool_]:
+    """Tell which tags are those of some labels.
+
+    RETURNS (NDArray): False for "O", (n_tags,).
+    """
+    mine = np.array([label in labels for label in tag_set.labels], dtype=np.bool_)
+    return np.concatenate([[False], mine.repeat(len(SCHEMES[tag_set.scheme]))])
 
 
 def decode_tags(tags: NDArray[np.int64], tag_set: TagSet) -> list[TokenSpan]:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.deid.fit import calibrate, judge
 from spacy_bioclin.types import GOLD_KEY
 
 CONFIG = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
@@ -34,6 +35,25 @@ def gold_docs(make_doc) -> list[Doc]:
         doc.user_data[GOLD_KEY] = {"id": str(i), "task": "", "layers": {"phi": layer}}
         docs.append(doc)
     return docs
+
+
+def test_spans_of_labels_that_were_not_annotated_are_no_mistakes() -> None:
+    nlp = spacy.blank("es", config=CONFIG)
+    nlp.add_pipe("bioclin_phi_rules")
+    nlp.add_pipe("bioclin_deid")
+    docs = gold_docs(nlp.make_doc)
+    for doc in docs:
+        layer = doc.user_data[GOLD_KEY]["layers"]["phi"]
+        layer[:] = [item for item in layer if item[2] == "FECHAS"]
+    judged = [c for _, found in judge(nlp, docs) for c in found]
+    others = [c for c in judged if c.span.label != "FECHAS"]
+    assert others and not any(c.correct for c in others) and all(c.annotated for c in judged)
+    for doc in docs:
+        doc.user_data[GOLD_KEY]["annotated"] = {"phi": ["FECHAS"]}
+    judged = [c for _, found in judge(nlp, docs) for c in found]
+    assert all(c.annotated == (c.span.label == "FECHAS") for c in judged)
+    report = calibrate(nlp, docs, None)
+    assert set(report["labels"]) == {"FECHAS"} and report["calibration_error"]["before"] < 0.1
 
 
 @pytest.fixture

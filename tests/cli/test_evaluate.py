@@ -88,6 +88,31 @@ def make_page(nlp, **kwargs):
     return render_report(metrics, result.layers, **kwargs)
 
 
+def test_documents_annotated_for_each_label(nlp, tmp_path):
+    docs = gold_docs(nlp, ["ents"])
+    for doc in docs[1:]:
+        doc.user_data[GOLD_KEY]["annotated"] = {"ents": ["SINTOMA"]}
+        gold = doc.user_data[GOLD_KEY]["layers"]["ents"]
+        gold[:] = [item for item in gold if item[2] == "SINTOMA"]
+    result = run_pipeline(nlp, docs, lambda doc: None)
+    metrics = layer_metrics(result.layers["ents"])
+    assert metrics["docs"] == 3 and metrics["docs_per_label"] == {"FARMACO": 1, "SINTOMA": 3}
+    drug = metrics["strict"]["per_type"]["FARMACO"]
+    whole = layer_metrics(run(nlp, ["ents"]).layers["ents"])["strict"]["per_type"]["FARMACO"]
+    assert drug["tp"] + drug["fp"] < whole["tp"] + whole["fp"] or drug["fn"] < whole["fn"]
+    nlp.to_disk(tmp_path / "nlp")
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "x.spacy")
+    page = tmp_path / "x.html"
+    command = ["evaluate", str(tmp_path / "nlp"), str(tmp_path / "x.spacy"), "--html", str(page)]
+    done = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "x.json")])
+    assert done.exit_code == 0, done.output
+    [head] = [line for line in done.stdout.splitlines() if "Label" in line]
+    [row] = [line for line in done.stdout.splitlines() if "FARMACO" in line]
+    assert head.split()[-1] == "Docs" and row.split()[-1] == "1"
+    assert '<th scope="col">Documents</th>' in page.read_text("utf-8")
+    assert "Documents</th>" not in make_page(nlp, with_text=False)
+
+
 # -- metrics ---------------------------------------------------------------------------------------
 
 

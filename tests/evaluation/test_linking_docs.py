@@ -84,6 +84,16 @@ def test_missed_and_spurious_mentions_count_end_to_end_only():
     assert linked.predicted == {(0, 8, "A"), (9, 21, "B")}
 
 
+def test_labels_that_were_not_annotated_do_not_count():
+    system = make_doc([(0, 1, "S", "A"), (2, 4, "T", "B")])
+    for gold in ({}, {"ents": [[0, 6, "S", "A"], [8, 21, "T", "C"]]}):
+        reference = make_doc([(0, 1, "S", "A"), (2, 4, "T", "C")], gold=gold)
+        reference.user_data[GOLD_KEY]["annotated"] = {"ents": ["S"]}
+        linked = compare(reference, system)
+        assert linked.n_gold == len(linked.mentions) == 1
+        assert linked.reference == linked.predicted == {(0, 6, "A")}
+
+
 def test_ids_and_offsets_of_the_corpus_file_count():
     gold = {"ents": [[0, 6, "S", "A"], [8, 21, "S", "B"], [0, 6, "S", "A"]]}  # the last twice
     linked = compare(make_doc([(0, 1, "S", "Z")], gold=gold), make_doc([(0, 1, "S", "A")]))

@@ -119,7 +119,7 @@ def test_relaxed_matching_is_the_largest_one():
 WORDS = ["Fiebre", "y", "dolor", "lumbar", "."]  # 0-6, 7-8, 9-14, 15-21, 22-23
 
 
-def make_doc(ents=(), missing=(), spans=None, gold=None):
+def make_doc(ents=(), missing=(), spans=None, gold=None, annotated=None):
     doc = Doc(spacy.blank("es").vocab, words=WORDS)
     if ents is not None:
         doc.set_ents(
@@ -128,9 +128,42 @@ def make_doc(ents=(), missing=(), spans=None, gold=None):
         )
     for key, group in (spans or {}).items():
         doc.spans[key] = [Span(doc, start, end, label=label) for start, end, label in group]
-    if gold is not None:
-        doc.user_data[GOLD_KEY] = {"id": "d", "task": "t", "layers": gold}
+    if gold is not None or annotated is not None:
+        doc.user_data[GOLD_KEY] = {"id": "d", "task": "t", "layers": gold or {}}
+    if annotated is not None:
+        doc.user_data[GOLD_KEY]["annotated"] = annotated
     return doc
+
+
+def test_labels_that_were_not_annotated_are_not_scored():
+    system = make_doc([(0, 1, "S"), (2, 4, "D"), (4, 5, "S")])
+    expected = {"p": 0.5, "r": 1.0, "f": pytest.approx(2 / 3)}
+    for reference in (  # with the offsets of a file or without, and with a span that contradicts
+        make_doc([(0, 1, "S")], annotated={"ents": ["S", "X"]}),
+        make_doc([(0, 1, "S")], gold={"ents": [[0, 6, "S", ""]]}, annotated={"ents": ("S",)}),
+        make_doc([(0, 1, "S"), (1, 2, "D")], annotated={"ents": ["S"]}),
+    ):
+        result = score(reference, system)
+        assert result["ents_per_type"] == {"S": expected}
+        assert {key: result[f"ents_{key}"] for key in "prf"} == expected
+    # A layer that is not listed is complete, and so is a Doc without the list.
+    for annotated in ({"phi": ["S"]}, None):
+        result = score(make_doc([(0, 1, "S")], annotated=annotated), system)
+        assert result["ents_p"] == pytest.approx(1 / 3)
+    nothing = score(make_doc([], annotated={"ents": []}), system)
+    assert nothing["ents_per_type"] == {} and nothing["ents_f"] == 0
+
+
+def test_documents_annotated_for_different_labels_count_together():
+    """Two documents, one for S and one for D; the pipeline finds both in both."""
+    system = [(0, 1, "S"), (2, 4, "D")]
+    references = (
+        make_doc([(0, 1, "S")], annotated={"ents": ["S"]}),
+        make_doc([(2, 4, "D"), (4, 5, "D")], annotated={"ents": ["D"]}),
+    )
+    result = make_span_scorer()([Example(make_doc(system), doc) for doc in references])
+    assert result["ents_per_type"]["S"] == {"p": 1.0, "r": 1.0, "f": 1.0}
+    assert (result["ents_p"], result["ents_r"]) == (1.0, pytest.approx(2 / 3))
 
 
 def score(reference, predicted, spans_key=None):

@@ -125,12 +125,18 @@ def _run(
 
 def _print_layer(layer: str, scores: dict[str, Any]) -> None:
     strict, relaxed = scores["strict"], scores["relaxed"]["micro"]
+    n_docs = scores["docs_per_label"]
+    columns: tuple[str, ...] = COLUMNS
+    rows = [[label, *_cells(figures)] for label, figures in strict["per_type"].items()]
+    if set(n_docs.values()) - {scores["docs"]}:  # not every document was annotated for every label
+        columns = (*COLUMNS, "Docs")
+        rows = [[*row, str(n_docs[row[0]])] for row in rows]
     print_table(
-        [(label, *_cells(figures)) for label, figures in strict["per_type"].items()],
-        COLUMNS,
+        rows,
+        columns,
         title=f"{layer}: strict scores in %, {scores['docs']} documents",
-        right=COLUMNS[1:],
-        footer=("micro", *_cells(strict["micro"])),
+        right=columns[1:],
+        footer=("micro", *_cells(strict["micro"]), *[""] * (len(columns) - len(COLUMNS))),
     )
     typer.echo(
         f"macro F1 {100 * strict['macro']['f']:.2f}, relaxed micro F1"
