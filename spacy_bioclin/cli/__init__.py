@@ -36,6 +36,7 @@ app = _App(
 COMMANDS = (
     "data.convert",
     "data.fetch",
+    "data.overlap",
     "train.train",
     "train.sweep",
     "train.evaluate",

@@ -15,7 +15,9 @@ from spacy.training import Example
 from ..errors import BioclinError
 from ..types import FIND_WINDOWS, GOLD_KEY
 from .docbin import read_docs
+from .overlap.docs import DocumentChoice
 
+NAME = "spacy-bioclin.Corpus.v1"
 # Key in `doc.user_data` under which a Doc keeps the predictions of a teacher for its tokens, see
 # `ner.distillation`: {…, "layers": {layer: {…, "marginals": array with a row per token}}}.
 TEACHER_KEY = "bioclin_teacher"
@@ -25,7 +27,10 @@ FindStarts = Callable[[Doc, list[int], list[int]], list[int]]
 
 
 def make_corpus(
-    path: Path | None, *, max_tokens: int | Literal["auto"] = 0
+    path: Path | None,
+    *,
+    max_tokens: int | Literal["auto"] = 0,
+    leave_out: Path | None = None,
 ) -> Callable[[Language], Iterable[Example]]:
     """Make a corpus reader (registered as `spacy-bioclin.Corpus.v1`).
 
@@ -34,14 +39,17 @@ def make_corpus(
         are the windows in which the encoder of the pipeline will read notes, so that training sees
         what prediction sees. A number: parts have at most so many tokens. 0, for evaluation:
         leave Docs whole.
+    leave_out (Path | None): List of documents to leave out, see `read_id_list`.
     RETURNS (Callable[[Language], Iterable[Example]]): The reader.
-    RAISES (BioclinError): max_tokens is no such value; or, when the corpus is read, no path is set:
-        `spacy debug config` and `spacy init fill-config` accept a config without paths.
+    RAISES (BioclinError): max_tokens is no such value; or, when the corpus is read, no path is set
+        (`spacy debug config` and `spacy init fill-config` accept a config without paths), or the
+        list is none, or has no document of the corpus.
     """
     if path is None:
         return _refuse
-    check_max_tokens(max_tokens, "spacy-bioclin.Corpus.v1")
-    return partial(read_examples, path=Path(path), max_tokens=max_tokens)
+    check_max_tokens(max_tokens, NAME)
+    choice = DocumentChoice(NAME, leave_out=leave_out)
+    return partial(read_examples, path=Path(path), max_tokens=max_tokens, choice=choice)
 
 
 def check_max_tokens(max_tokens: int | str, reader: str) -> None:
@@ -62,14 +70,15 @@ def _refuse(nlp: Language) -> Iterable[Example]:
 
 
 def read_examples(
-    nlp: Language, *, path: Path, max_tokens: int | Literal["auto"]
+    nlp: Language, *, path: Path, max_tokens: int | Literal["auto"], choice: DocumentChoice
 ) -> Iterator[Example]:
-    """Pair the Docs of a corpus, cut into parts, with Docs without annotation."""
+    """Pair the chosen Docs of a corpus, cut into parts, with Docs without annotation."""
+    choice.check([path])
     if max_tokens == "auto":
         cut = partial(_cut, find_starts=_find_windows(nlp))
     else:
         cut = partial(cut_doc, max_tokens=max_tokens)
-    for doc in read_docs(path, nlp.vocab):
+    for doc in filter(choice.keeps, read_docs(path, nlp.vocab)):
         for reference in cut(doc):
             yield Example(_make_predicted(nlp, reference), reference)
 

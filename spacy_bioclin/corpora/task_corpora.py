@@ -12,6 +12,7 @@ from spacy.training import Example
 from ..errors import BioclinError
 from ..settings import Settings, check_choice, read_settings
 from ..types import TASK_KEY
+from .overlap.docs import DocumentChoice
 from .readers import check_max_tokens, read_examples
 
 NAME = "spacy-bioclin.TaskCorpora.v1"
@@ -49,6 +50,7 @@ class TaskCorpora:
     tasks (Mapping[str, TaskCorpus]): Name of the task -> corpus.
     max_tokens (int | str): See `make_corpus`.
     balance (str): How the gradients of the tasks are weighted: "none" or "dwa".
+    choice (DocumentChoice): Which documents are read.
     """
 
     def __init__(
@@ -57,10 +59,12 @@ class TaskCorpora:
         *,
         max_tokens: int | Literal["auto"],
         balance: str,
+        choice: DocumentChoice,
     ) -> None:
         self.tasks = dict(tasks)
         self.max_tokens = max_tokens
         self.balance = balance
+        self.choice = choice
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Refuse to be read by `spacy train`, which would let every head learn from every corpus.
@@ -77,8 +81,10 @@ class TaskCorpora:
 
         head (str | None): Only the corpora that this component learns from; None for all.
         YIELDS (Example): Its reference has the name of the task in `doc.user_data[TASK_KEY]`.
-        RAISES (BioclinError): A corpus has no path, is not there or is empty.
+        RAISES (BioclinError): A corpus has no path, is not there or is empty; or see
+            `DocumentChoice.check`.
         """
+        self.choice.check(Path(task.path) for task in self.tasks.values() if task.path is not None)
         for name, task in self.tasks.items():
             if head is not None and task.heads is not None and head not in task.heads:
                 continue
@@ -88,7 +94,7 @@ class TaskCorpora:
                     f"--corpora.train.tasks.{name}.path and --corpora.dev.tasks.{name}.path"
                 )
             path = Path(task.path)
-            for eg in read_examples(nlp, path=path, max_tokens=self.max_tokens):
+            for eg in read_examples(nlp, path=path, max_tokens=self.max_tokens, choice=self.choice):
                 eg.reference.user_data[TASK_KEY] = name
                 yield eg
 
@@ -98,6 +104,9 @@ def make_task_corpora(
     *,
     max_tokens: int | Literal["auto"] = 0,
     balance: str = "none",
+    leave_out: Path | None = None,
+    held_out: list[Path] | None = None,
+    allow_overlap: bool = False,
 ) -> TaskCorpora:
     """Make a reader for the corpora of several tasks (registered as
     `spacy-bioclin.TaskCorpora.v1`).
@@ -108,6 +117,10 @@ def make_task_corpora(
         evaluation.
     balance (str): For training: "dwa" gives more weight to tasks whose loss falls slowly (dynamic
         weight average, Liu et al. 2019); "none" leaves the weights as they are.
+    leave_out (Path | None): List of documents that all tasks leave out, see `read_id_list`.
+    held_out (list[Path] | None): For training: .spacy files of test splits, or folders of them. A
+        document that shares too many word 12-grams with one of them is an error, see `is_overlap`.
+    allow_overlap (bool): Do not compare with `held_out`.
     RETURNS (TaskCorpora): The reader.
     RAISES (BioclinError): There is no task, or a setting has a wrong value.
     """
@@ -131,4 +144,7 @@ def make_task_corpora(
         name: read_settings(TaskCorpus, values, where=f"{NAME}, task {name}")
         for name, values in tasks.items()
     }
-    return TaskCorpora(corpora, max_tokens=max_tokens, balance=balance)
+    choice = DocumentChoice(
+        NAME, leave_out=leave_out, held_out=held_out or (), allow_overlap=allow_overlap
+    )
+    return TaskCorpora(corpora, max_tokens=max_tokens, balance=balance, choice=choice)

@@ -47,8 +47,9 @@ BEST, LAST = "model-best", "model-last"
 MAX_PATH = 1024  # characters; a longer setting is no path
 # Settings that a resumed run may change: where files are, how long to train, what is logged.
 ANYWHERE = re.compile(
-    r"paths\..*|corpora\.[^.]+\.(tasks\.[^.]+\.)?path|components\.[^.]+\.model\.name"
-    r"|.*\.encoder|initialize\..*|training\.(max_steps|max_epochs|patience)"
+    r"paths\..*|corpora\.[^.]+\.((tasks\.[^.]+\.)?path|leave_out|held_out|allow_overlap)"
+    r"|components\.[^.]+\.model\.name|.*\.encoder|initialize\..*"
+    r"|training\.(max_steps|max_epochs|patience)"
     r"|training\.(logger|before_update)(\..*)?|system\.gpu_allocator"
 )
 Batches = Iterable[tuple[int, list[Example]]]
@@ -218,9 +219,9 @@ def describe_run(nlp: Language) -> dict[str, Any]:
     """
     readers = walk_dict(Config(nlp.config).interpolate()["corpora"])
     corpora = {
-        ".".join(place[:-1]): hash_files(Path(path))
+        ".".join(place[:-1] if place[-1] == "path" else place): hash_files(Path(path))
         for place, path in readers
-        if place[-1] == "path" and isinstance(path, str) and Path(path).exists()
+        if place[-1] in ("path", "leave_out") and isinstance(path, str) and Path(path).exists()
     }
     flat = {".".join(path): value for path, value in walk_dict(nlp.config)}
     settings = {path: value for path, value in flat.items() if not ANYWHERE.fullmatch(path)}
@@ -231,6 +232,9 @@ def _list_inputs(value: Any) -> Iterator[Path]:
     """List the existing files and folders that are named anywhere in a config."""
     if isinstance(value, Mapping):
         for part in value.values():
+            yield from _list_inputs(part)
+    elif isinstance(value, list):
+        for part in value:
             yield from _list_inputs(part)
     elif isinstance(value, str) and value and len(value) < MAX_PATH:
         with suppress(OSError, ValueError):

@@ -185,7 +185,9 @@ def test_a_weight_scales_gradients(tiny_encoder: Path, tmp_path: Path, weight: f
     plain = make_updates(nlp, corpus)
     tasks = dict(corpus.tasks)
     tasks["one"] = tasks["one"].model_copy(update={"weight": weight})
-    scaled = make_updates(nlp, TaskCorpora(tasks, max_tokens=0, balance="none"))
+    scaled = make_updates(
+        nlp, TaskCorpora(tasks, max_tokens=0, balance="none", choice=corpus.choice)
+    )
     update(plain, of_tasks(nlp, corpus, "one"))
     expected = gradients_of(nlp, "transformer"), gradients_of(nlp, "signs")
     update(scaled, of_tasks(nlp, corpus, "one"))

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.bioc_format import format_bioc
 from spacy_bioclin.corpora.brat import read_brat
+from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.corpora.i2b2_xml import read_i2b2
 from spacy_bioclin.outputs import Output, check_output, lock_output
 from spacy_bioclin.types import AnnotatedText
@@ -68,6 +69,9 @@ COMMANDS = {
     "convert to pubtator": Command([*CONVERT, "--to", "pubtator"], ".pubtator", "brat/a.txt", True),
     "convert to columns": Command([*CONVERT, "--to", "columns"], ".tsv", "brat/a.txt", True),
     "convert to bioc": Command([*CONVERT, "--to", "bioc"], ".json", "brat/a.txt", True),
+    "overlap --list": Command(
+        ["overlap", "c.spacy", "--held-out", "long.spacy", "--list", "OUT"], ".txt", "c.spacy"
+    ),
     "deid": Command(["deid", "n.jsonl", "OUT", "--lang", "es"], ".jsonl", "n.jsonl", True),
     "deid of a folder": Command(["deid", "brat", "OUT", "--lang", "es"], "/", "brat", True),
     "deid-key": Command(["deid-key", "OUT"], ".key", "n.txt", True),
@@ -123,6 +127,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         done = CliRunner().invoke(app, arguments)
         assert done.exit_code == 0, done.output
     Path("c.report.json").unlink()
+    write_docs([spacy.blank("es")(f"{NOTE} " * 12)], Path("long.spacy"))
     yield folder
     os.chdir(before)
 
