@@ -5,7 +5,7 @@
     python -m benchmarks.accuracy.together en --systems joint --resume
 
 The joint trial trains one nested tagger on the common labels of all corpora of a language, a single
-trial on one corpus. Both use configs/several.cfg and differ only in their tasks: the same encoder,
+trial on one corpus. Both use configs/ner.cfg and differ only in their tasks: the same encoder,
 documents, batches of 1,024 words, and --updates updates for each task, drawn round robin, so that
 the joint trial makes as many updates as all single trials together.
 
@@ -162,26 +162,33 @@ def find_folder(task: str) -> Path:
 
 
 def make_config(tasks: Iterable[str], lang: str, seed: int, updates: int) -> Config:
-    """Make the config of a trial from configs/several.cfg."""
+    """Make the config of a trial: configs/ner.cfg with the corpora of tasks and a nested tagger."""
     tasks = list(tasks)
-    config = Config().from_disk(ROOT / "configs" / "several.cfg", interpolate=False)
+    config = Config().from_disk(ROOT / "configs" / "ner.cfg", interpolate=False)
     config["paths"]["encoder"] = str(SHIPPED)
     config["nlp"]["lang"] = lang
     config["system"]["seed"] = seed
-    config["training"]["max_steps"] = updates * len(tasks)
-    config["training"]["eval_frequency"] = max(1, updates // EVALUATIONS) * len(tasks)
-    config["training"]["logger"]["progress_bar"] = None
-    config["training"]["batcher"]["draw"] = "round_robin"
-    config["training"]["batcher"]["batcher"]["size"] = BATCH_WORDS
-    for name, split in (("train", "train"), ("dev", "dev-sample")):
-        config["corpora"][name]["tasks"] = {
-            task: {"path": str(find_folder(task) / f"{split}.spacy"), "heads": ["ner"]}
-            for task in tasks
+    config["components"]["ner"].update(nested=True, spans_key=COMMON_LAYER)
+    config["components"]["ner"]["scorer"]["spans_key"] = COMMON_LAYER
+    for name, file, max_tokens in (("train", "train", "auto"), ("dev", "dev-sample", 0)):
+        config["corpora"][name] = {
+            "@readers": "spacy-bioclin.TaskCorpora.v1",
+            "max_tokens": max_tokens,
+            "tasks": {
+                task: {"path": str(find_folder(task) / f"{file}.spacy"), "heads": ["ner"]}
+                for task in tasks
+            },
         }
-    config["corpora"]["train"]["held_out"] = [
-        str(find_folder(task) / "test.spacy") for task in TASKS[lang]
-    ]
-    config["training"]["score_weights"] = {"tasks_mean": 1.0}
+    training = config["training"]
+    training["max_steps"] = updates * len(tasks)
+    training["eval_frequency"] = max(1, updates // EVALUATIONS) * len(tasks)
+    training["logger"]["progress_bar"] = None
+    training["batcher"] = {
+        "@batchers": "spacy-bioclin.batch_by_task.v1",
+        "draw": "round_robin",
+        "batcher": {**training["batcher"], "size": BATCH_WORDS},
+    }
+    training["score_weights"] = {"tasks_mean": 1.0}
     return config
 
 
@@ -277,7 +284,7 @@ def summarize(lang: str, trials: list[dict[str, Any]]) -> dict[str, Any]:
     summary: dict[str, Any] = {"tasks": tasks}
     if losses:
         summary["mean_loss_points"] = round(statistics.mean(losses), 2)
-        summary["worst_loss_points"] = max(losses)
+        summary["worst_loss_points"] = round(max(losses), 2) + 0.0
     alone = [by_system.get(task, {}).get(0) for task in TASKS[lang]]
     if 0 in joint and None not in alone:
         summary["training"] = compare_training(joint[0], [trial for trial in alone if trial])
