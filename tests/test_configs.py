@@ -86,7 +86,68 @@ DEMO = {
     "training.score_weights.spans_phi_r": 0.0,
     "training.score_weights.spans_phi_per_type": None,
 }
-DIFFERENCES = {"ner.cfg": {}, "ner-lexical.cfg": LEXICAL, "deid.cfg": DEID, "demo.cfg": DEMO}
+TASKS = ("distemist", "symptemist", "medprocner", "pharmaconer", "cantemist")
+# Five corpora teach one nested head; doc.ents is filled from what it finds.
+SEVERAL = {
+    "paths.train": ABSENT,
+    "paths.dev": ABSENT,
+    "paths.corpora": "corpus",
+    "nlp.pipeline": ["sentences", "transformer", "ner", "ents", "cleaner"],
+    "components.ner.spans_key": "clinical",
+    "components.ner.nested": True,
+    "components.ents.factory": "bioclin_ents",
+    "components.ents.spans_keys": ["clinical"],
+    **{
+        f"corpora.{split}.{key}": value
+        for split in ("train", "dev")
+        for key, value in (
+            ("@readers", "spacy-bioclin.TaskCorpora.v1"),
+            ("path", ABSENT),
+            ("balance", "none"),
+            ("held_out", []),
+            ("allow_overlap", False),
+        )
+    },
+    **{
+        f"corpora.{split}.tasks.{task}.{key}": value
+        for split in ("train", "dev")
+        for task in TASKS
+        for key, value in (
+            ("path", f"${{paths.corpora}}/{task}/{split}.spacy"),
+            ("heads", ["ner"]),
+            ("weight", 1.0),
+            ("metric", None),
+        )
+    },
+    "training.max_steps": 10000,
+    "training.eval_frequency": 1000,
+    "training.batcher.@batchers": "spacy-bioclin.batch_by_task.v1",
+    "training.batcher.draw": "round_robin",
+    "training.batcher.temperature": 2.0,
+    "training.batcher.step": "batch",
+    "training.batcher.batcher.@batchers": "spacy.batch_by_words.v1",
+    "training.score_weights.tasks_mean": 1.0,
+    "training.score_weights.tasks_min": 0.0,
+    "training.score_weights.ents_f": None,
+    "training.score_weights.ents_p": None,
+    "training.score_weights.ents_r": None,
+}
+# The settings of the batcher of ner.cfg are those of the batcher inside.
+for _key, _value in (
+    ("size", 1024),
+    ("tolerance", 0.2),
+    ("discard_oversize", False),
+    ("get_length", None),
+):
+    SEVERAL[f"training.batcher.{_key}"] = ABSENT
+    SEVERAL[f"training.batcher.batcher.{_key}"] = _value
+DIFFERENCES = {
+    "ner.cfg": {},
+    "ner-lexical.cfg": LEXICAL,
+    "deid.cfg": DEID,
+    "demo.cfg": DEMO,
+    "several.cfg": SEVERAL,
+}
 
 
 def flatten(section: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -17,8 +17,12 @@ ROOT = Path(__file__).parents[1]
 
 
 def changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
-    """List what was added, removed or has another value; a new command covers its options."""
+    """List what was added, removed or has another value; a new command covers its options, a new
+    config its settings."""
     keys = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    configs = {key: " ".join(key.split()[:2]) for key in keys if key.startswith("config ")}
+    known = {" ".join(key.split()[:2]) for key in old}
+    keys = {name if (name := configs.get(key, key)) not in known else key for key in keys}
     return sorted(key for key in keys if key.rpartition(" ")[0] not in keys)
 
 
@@ -51,6 +55,8 @@ def test_changes_are_in_the_changelog() -> None:
         ({"command a": "", "command a --b": "2"}, "", ["command a --b"]),
         ({"command a": "", "command a --b": "2"}, "`bioclin a --b` is 2", []),
         ({}, "", ["command a"]),
+        ({"config a.cfg x": "1", "config a.cfg y z": ""}, "see `configs/a.cfg`", ["command a"]),
+        ({"config a.cfg x": "1", "config a.cfg y z": ""}, "", ["command a", "config a.cfg"]),
         ({"command a": "", "command a --b": "1", "doc._.x": ""}, "see `doc._.x`", []),
         ({"command a": "", "command a --b": "1", "doc._.x": ""}, "see doc._.x", ["doc._.x"]),
     ],

@@ -91,7 +91,8 @@ def _list_keys(config: Config, sections: list[str], place: Any) -> set[str] | No
 def _list_factory_settings(config: Config, component: Any) -> set[str] | None:
     """List the settings of a component's factory; None if it is not known."""
     try:
-        registry.get("factories", component["factory"])  # imports what describes it
+        registry._entry_point_factories.get_all()  # imports them, as spaCy does for a pipeline
+        registry.get("factories", component["factory"])
         language = get_lang_class(config["nlp"]["lang"])
         return set(language.get_factory_meta(component["factory"]).default_config or ())
     except (KeyError, ValueError, ImportError):

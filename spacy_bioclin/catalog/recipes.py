@@ -16,6 +16,7 @@ RECIPES = Path(__file__).with_name("recipes.yml")
 HEAD = "bioclin_ner"
 LISTENER = "spacy-transformers.TransformerListener.v1"
 SCHEDULE = "training.optimizer.learn_rate"
+BATCHER = "training.batcher"
 RATES = ("initial_rate", "rate")  # names of the highest rate in schedules
 
 
@@ -102,6 +103,9 @@ def apply_recipe(config: Config, recipe: Recipe) -> None:
         found = ", ".join(f"{name} ({one.get('factory')})" for name, one in components.items())
         raise BioclinError(f"the recipe needs a {HEAD}; [components] has {found}")
     settings = dict(recipe.settings)
+    if "batcher" in config["training"]["batcher"] and BATCHER in settings:
+        # The batcher inside cuts the batches of a task.
+        settings[f"{BATCHER}.batcher"] = settings.pop(BATCHER)
     for name in heads:
         settings |= {f"components.{name}.{path}": value for path, value in recipe.heads.items()}
         if recipe.pooling:

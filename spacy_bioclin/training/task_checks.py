@@ -88,7 +88,7 @@ def _describe_forms(name: str, forms: Mapping[str, str]) -> BioclinError:
     found = " and ".join(f"{label} from task {task}" for label, task in forms.items())
     return BioclinError(
         f"[components.{name}] would learn {found} as different labels: write them alike in all "
-        "corpora (`bioclin convert --common`)"
+        "corpora (`bioclin convert --label` or `--common`)"
     )
 
 

@@ -41,7 +41,7 @@ READ = (
 
 @pytest.mark.parametrize("path", MISSPELT)
 def test_the_nearest_is_named(path: str) -> None:
-    config = load_config(CONFIGS[-1], interpolate=False)
+    config = load_config(ROOT / "configs" / "ner.cfg", interpolate=False)
     with pytest.raises(BioclinError) as error:
         apply_settings(config, {path: 1}, prefix="--")
     assert f"--{path}: " in str(error.value)
