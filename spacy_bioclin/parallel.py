@@ -52,7 +52,8 @@ def map_parts(
     # Not "fork": the progress bar runs in a thread, and a fork may copy a lock that it holds.
     context = get_context("spawn")
     waiting: deque[tuple[P, Future[R]]] = deque()
-    pool = ProcessPoolExecutor(processes, context, _start_worker, (start,))
+    with deferred(), hidden_from_children():  # its locks start Python's resource tracker
+        pool = ProcessPoolExecutor(processes, context, _start_worker, (start,))
 
     def submit(part: P) -> "Future[R]":
         if len(pool._processes) == processes:

@@ -269,9 +269,7 @@ def go_on(notes, out):
             2,
             True,
             2,
-            # Known: Python's resource tracker may end with the terminal, and print tracebacks of
-            # semaphores (no text of notes); status, parts and processes are as they should be.
-            marks=[slow, pytest.mark.xfail(reason="tracebacks of the resource tracker")],
+            marks=slow,
         ),
     ],
 )
