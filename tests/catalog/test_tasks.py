@@ -55,6 +55,15 @@ def test_common_labels_are_spelt_in_one_way() -> None:
         assert not task.common or all(task.common[label] is None for label in left_out), name
 
 
+def test_every_common_label_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "labels.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for name, task in load_tasks().items():
+        for label in task.common_labels if not name.startswith("bc5cdr-") else []:
+            [row] = [row for row in rows if f"`{label}`" in row.split("|")[1]]
+            assert f"`{name}`" in row
+
+
 @pytest.mark.parametrize(
     "common, message",
     [
