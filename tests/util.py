@@ -81,3 +81,14 @@ def make_encoder(folder: Path, model_type: str = "bert", kind: str = "wordpiece"
     AutoModel.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def read_spans(path, tag_set) -> list[tuple[int, int, str]]:  # type: ignore[no-untyped-def]
+    """Read the spans of a legal path of tags, tag by tag."""
+    spans: list[tuple[int, int, str]] = []
+    for i, name in enumerate(tag_set.tags[tag] for tag in path):
+        if name[0] in "BU":
+            spans.append((i, i + 1, name[2:]))
+        elif name != "O":
+            spans[-1] = (spans[-1][0], i + 1, name[2:])
+    return spans

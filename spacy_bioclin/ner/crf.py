@@ -21,6 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .tags import OUTSIDE
+
 
 @contextmanager
 def one_thread() -> Iterator[None]:
@@ -78,10 +80,17 @@ def pack(lengths: list[int], device: torch.device) -> Packing:
     return Packing(tensors[0], active.tolist(), *tensors[1:])
 
 
-class Potentials(NamedTuple):
-    """Unnormalised log scores; -inf forbids.
+def _places(packing: Packing) -> Tensor:
+    """Find the packed step of each row of the concatenated sequences, (n_rows,)."""
+    place = torch.empty_like(packing.rows)
+    place[packing.rows] = torch.arange(len(place), device=place.device)
+    return place
 
-    emissions (Tensor): Packed, (n_layers, n_rows, n_tags), float64.
+
+class Potentials(NamedTuple):
+    """Unnormalised log scores in float64; -inf forbids.
+
+    emissions (Tensor): Packed, (n_layers, n_rows, n_tags).
     transitions (Tensor): From row to column, (n_layers, n_tags, n_tags).
     start, end (Tensor): (n_layers, n_tags).
     """
@@ -129,8 +138,8 @@ def forward_backward(
     transitions, end = torch.exp(p.transitions), torch.exp(p.end)[:, None]
     torch.mul(torch.exp(p.start)[:, None], w[0], out=a[0])
     for t, n in enumerate(active):
-        if t:
-            torch.bmm(a[t - 1][:, :n], transitions, out=a[t]).mul_(w[t])
+        if t:  # writing the product itself into a slice is slow with many layers
+            torch.mul(torch.bmm(a[t - 1][:, :n], transitions), w[t], out=a[t])
         a[t].div_(torch.sum(a[t], dim=-1, keepdim=True, out=s[t]))
     final = (alpha[:, packing.last] * end).sum(dim=-1, keepdim=True)
     beta[:, packing.last] = end / final
@@ -139,7 +148,7 @@ def forward_backward(
     for t in range(len(active) - 2, -1, -1):
         n = active[t + 1]
         step = torch.mul(w[t + 1], b[t + 1], out=passed[:, :n]).div_(s[t + 1])
-        torch.bmm(step, backward, out=b[t][:, :n])
+        b[t][:, :n] = torch.bmm(step, backward)
     log_z = (torch.log(scale) + peak).sum(dim=(1, 2)) + torch.log(final).sum(dim=(1, 2))
     return ForwardBackward(alpha, beta, scale, weights, log_z)
 
@@ -197,10 +206,8 @@ def tag_marginals(p: Potentials, packing: Packing) -> Tensor:
 
 
 def path_counts(p: Potentials, packing: Packing, path: Tensor) -> tuple[Tensor, Counts]:
-    """Compute the weight and the counts of one path per sequence.
-
-    This is what `forward_backward` and `expected_counts` give if a single path is allowed, without
-    the recurrence.
+    """Compute the weight and the counts of one path per sequence: what `forward_backward` and
+    `expected_counts` give if a single path is allowed, without the recurrence.
 
     path (Tensor): int64 tags, (n_layers, n_rows).
     RETURNS (tuple): Log weight, summed over sequences, (n_layers,), and counts.
@@ -242,11 +249,11 @@ def negative_log_likelihood(
 
 
 class Legal(NamedTuple):
-    """Which tags are allowed where.
+    """Which tags are allowed where. All layers have the same scheme and number of labels.
 
     transitions (Tensor): True if the tag of the column may follow that of the row,
-        (n_layers, n_tags, n_tags).
-    start, end (Tensor): (n_layers, n_tags).
+        (n_tags, n_tags).
+    start, end (Tensor): (n_tags,).
     """
 
     transitions: Tensor
@@ -265,44 +272,74 @@ def most_probable_tags(fb: ForwardBackward, packing: Packing, legal: Legal) -> T
     """
     marginals = fb.alpha * fb.beta
     path = marginals.argmax(dim=-1)
-    n_layers, n_seqs = len(path), len(packing.last)
-    layers = torch.arange(n_layers, device=path.device)[:, None]
-    step = ~legal.transitions[layers, path[:, packing.previous], path[:, packing.later]]
-    broken = torch.zeros((n_layers, n_seqs), dtype=torch.int64, device=path.device)
-    broken.index_add_(1, packing.seqs[packing.later], step.long())
-    broken += ~legal.start[layers, path[:, :n_seqs]]
-    broken += ~legal.end[layers, path[:, packing.last]]
-    for layer in range(n_layers):
-        # Leaving out sequences keeps the packed order of the others.
-        rows = (broken[layer] > 0)[packing.seqs].nonzero()[:, 0]
-        if len(rows):
-            lengths = torch.bincount(packing.seqs[rows])
-            part = Legal(*(rule[layer] for rule in legal))
-            scores = torch.log(marginals[layer, rows]).float()
-            path[layer, rows] = _best_legal_path(scores, lengths[lengths > 0].tolist(), part)
+    n_seqs = len(packing.last)
+    step = ~legal.transitions[path[:, packing.previous], path[:, packing.later]]
+    broken = torch.zeros_like(path, dtype=torch.bool)
+    broken[:, packing.later] = step
+    broken[:, packing.previous] |= step
+    broken[:, :n_seqs] |= ~legal.start[path[:, :n_seqs]]
+    broken[:, packing.last] |= ~legal.end[path[:, packing.last]]
+    if bool(broken.any()):
+        _mend(path, marginals, broken, packing, legal)
     return path
 
 
+def _mend(path: Tensor, marginals: Tensor, broken: Tensor, packing: Packing, legal: Legal) -> None:
+    """Give the parts of a path that hold an illegal step their best legal tags.
+
+    A path stays legal when an entity is left out. So a token can be in an entity of the best legal
+    path only if the best tags of a run of tokens around it, without "O", are together at least as
+    probable as "O". Between such runs there is "O", and each run is a sequence of its own.
+
+    broken (Tensor): True at both ends of an illegal step, shape of the path.
+    """
+    layer, step = broken.nonzero(as_tuple=True)
+    affected = broken.new_zeros((len(path), len(packing.last)))
+    affected[layer, packing.seqs[step]] = True
+    place = _places(packing)
+    layer, row = affected[:, packing.seqs[place]].nonzero(as_tuple=True)
+    step = place[row]
+    tokens = marginals[layer, step]
+    gain = tokens[:, OUTSIDE + 1 :].amax(dim=-1).clamp(min=1e-30).log()
+    gain -= tokens[:, OUTSIDE].clamp(min=1e-300).log()
+    sums = gain.cumsum(dim=0)
+    highest = sums.flip(0).cummax(dim=0).values.flip(0)
+    lowest = (sums - gain).cummin(dim=0).values
+    inside = ~(highest - lowest < -1e-6)
+    begins = step < len(packing.last)  # the first steps of all sequences are packed first
+    begins[1:] |= ~inside[:-1]
+    begins &= inside
+    run = begins.cumsum(dim=0)
+    is_broken = broken.new_zeros(len(run) + 1)
+    is_broken[run[inside & broken[layer, step]]] = True
+    chosen = (inside & is_broken[run]).nonzero()[:, 0]
+    lengths = run[chosen].unique_consecutive(return_counts=True)[1]
+    parts = pack(lengths.tolist(), path.device)
+    chosen = chosen[parts.rows]
+    scores = torch.log(tokens[chosen]).float()
+    path[layer[chosen], step[chosen]] = _best_legal_path(scores, parts, legal)
+
+
 @one_thread()
-def _best_legal_path(scores: Tensor, lengths: list[int], legal: Legal) -> Tensor:
+def _best_legal_path(scores: Tensor, packing: Packing, legal: Legal) -> Tensor:
     """Find the legal path with the largest sum of scores.
 
     scores (Tensor): Packed, (n_rows, n_tags).
-    lengths (list[int]): In descending order.
-    legal (Legal): Rules of one layer. Tags that may follow the same tags share a maximum.
     RETURNS (Tensor): Tags, (n_rows,).
     """
-    packing = pack(lengths, scores.device)
 
     def bar(allowed: Tensor) -> Tensor:
         return torch.zeros_like(scores[0]).where(allowed, -torch.inf)
 
+    # Tags that may follow the same tags share a maximum.
     sources, source_of = legal.transitions.T.unique(dim=0, return_inverse=True)
     barred = bar(sources)
     best = scores.split(packing.active)
     best[0].add_(bar(legal.start))
     for t, n in enumerate(packing.active[1:], start=1):
-        best[t].add_((best[t - 1][:n, None] + barred).amax(dim=-1)[:, source_of])
+        parts = best[t - 1][:n].split(1024)  # a sum for each pair of tags is large
+        through = [(part[:, None] + barred).amax(dim=-1) for part in parts]
+        best[t].add_(torch.cat(through)[:, source_of])
     scores[packing.last] += bar(legal.end)
     after = bar(legal.transitions.T)
     tags: list[Tensor] = []
@@ -333,8 +370,7 @@ def span_probabilities(
     RETURNS (Tensor): (n_spans,)
     """
     layer = spans[:, 0]
-    place = torch.empty_like(packing.rows)
-    place[packing.rows] = torch.arange(len(place), device=place.device)
+    place = _places(packing)
     first, last = place[spans[:, 1]], place[spans[:, 2]]
     # Log weight of each step of the path given the previous step, in the order of the sequences, so
     # that a part of the path is a difference of cumulative sums.

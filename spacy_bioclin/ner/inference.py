@@ -110,38 +110,40 @@ def find_entities(
     RETURNS (list[list[Entity]]): Per Doc, ordered by start.
     """
     found: list[list[Entity]] = [[] for _ in scores.lengths]
-    legal = crf.Legal(*(potential > -torch.inf for potential in grammar[:3]))
+    legal = crf.Legal(*(potential[0] > -torch.inf for potential in grammar[:3]))
     scores = scores.map(torch.Tensor.cpu)
     for batch in make_batches(scores, grammar):
         variables = crf.forward_backward(batch.potentials, batch.packing)
         path = crf.most_probable_tags(variables, batch.packing, legal)
         tags = np.empty(path.shape, dtype=np.int64)
         tags[:, batch.packing.rows] = path
+        lengths = scores.lengths[batch.docs.start : batch.docs.stop]
+        ends = np.cumsum(lengths)
+        starts = ends - lengths
+        entities = decode_tags(tags.reshape(-1), tag_sets[0])
+        layer, first = np.divmod(entities.first, tags.shape[1])
+        last = entities.last % tags.shape[1]
+        probability = crf.span_probabilities(
+            batch.potentials,
+            batch.packing,
+            variables,
+            path,
+            torch.from_numpy(np.stack([layer, first, last], axis=1)),
+            grammar.next_tag,
+        ).numpy()
+        at = np.searchsorted(ends, first, side="right")
+        place = at + batch.docs.start, first - starts[at], last + 1 - starts[at]
+        columns = [column.tolist() for column in (*place, layer, entities.label, probability)]
+        for doc, start, end, n, label, p in zip(*columns, strict=True):
+            if p >= threshold:
+                found[doc].append(Entity(start, end, tag_sets[n].labels[label], p))
         if doubtful_from is not None:
             posterior = np.empty((*path.shape, tag_sets[0].n_tags))
             posterior[:, batch.packing.rows] = (variables.alpha * variables.beta).numpy()
-        docs, rows, names = [], [], []
-        for layer, tag_set in enumerate(tag_sets):
-            start = 0
-            for doc in batch.docs:
-                end = start + scores.lengths[doc]
-                for ent_start, ent_end, label in decode_tags(tags[layer, start:end], tag_set):
-                    docs.append((doc, ent_start, ent_end))
-                    rows.append((layer, start + ent_start, start + ent_end - 1))
-                    names.append(label)
-                if doubtful_from is not None:
-                    here = posterior[layer, start:end], tags[layer, start:end]
+            for doc, start, end in zip(batch.docs, starts.tolist(), ends.tolist(), strict=True):
+                for n, tag_set in enumerate(tag_sets):
+                    here = posterior[n, start:end], tags[n, start:end]
                     found[doc].extend(doubtful_entities(*here, tag_set, doubtful_from))
-                start = end
-        if not rows:
-            continue
-        spans = torch.tensor(rows)
-        probabilities = crf.span_probabilities(
-            batch.potentials, batch.packing, variables, path, spans, grammar.next_tag
-        ).tolist()
-        for (doc, ent_start, ent_end), label, p in zip(docs, names, probabilities, strict=True):
-            if p >= threshold:
-                found[doc].append(Entity(ent_start, ent_end, label, p))
     return [sorted(entities) for entities in found]
 
 

@@ -82,24 +82,32 @@ def tags_of(tag_set: TagSet, labels: Collection[str]) -> NDArray[np.bool_]:
     return np.concatenate([[False], mine.repeat(len(SCHEMES[tag_set.scheme]))])
 
 
-def decode_tags(tags: NDArray[np.int64], tag_set: TagSet) -> list[TokenSpan]:
-    """Convert a legal sequence of tags to spans.
+class TaggedSpans(NamedTuple):
+    """Spans in sequences of tags, in their order, (n_spans,) each.
 
-    tags (NDArray): Indices into `tag_set.tags`, (n_tokens,).
+    first, last (NDArray): First and last token, numbered over all sequences.
+    label (NDArray): Index of the label in its tag set.
+    """
+
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    label: NDArray[np.int64]
+
+
+def decode_tags(tags: NDArray[np.int64], tag_set: TagSet) -> TaggedSpans:
+    """Convert legal sequences of tags to spans.
+
+    tags (NDArray): Indices into the tags of a tag set, for any number of sequences one after the
+        other, (n_tokens,).
+    tag_set (TagSet): The tag set, or one with the same scheme and number of labels.
     """
     positions = SCHEMES[tag_set.scheme]
-    spans = []
-    starts = np.flatnonzero((tags != OUTSIDE) & np.isin((tags - 1) % len(positions), [0, 3]))
-    for start in starts.tolist():
-        label, position = divmod(int(tags[start]) - 1, len(positions))
-        end = start + 1
-        if positions[position] == "B":
-            inside = 1 + label * len(positions) + 1
-            while end < len(tags) and tags[end] == inside:
-                end += 1
-            end += tag_set.scheme == "BILUO"
-        spans.append((start, end, tag_set.labels[label]))
-    return spans
+    inside = np.flatnonzero(tags != OUTSIDE)
+    label, position = np.divmod(tags[inside] - 1, len(positions))
+    begins = np.flatnonzero(np.isin(position, [0, 3]))  # B and U
+    # Between two spans there is only "O", so a span ends at the last other tag before the next one.
+    ends = np.append(begins, len(inside))[1:] - 1
+    return TaggedSpans(inside[begins], inside[ends], label[begins])
 
 
 class Legal(NamedTuple):

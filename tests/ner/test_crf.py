@@ -14,7 +14,8 @@ from spacy_bioclin.ner.inference import (
     make_grammar,
     token_loss,
 )
-from spacy_bioclin.ner.tags import decode_tags, make_tag_sets
+from spacy_bioclin.ner.tags import make_tag_sets
+from tests.util import read_spans
 
 LENGTHS = [3, 0, 4, 1]
 
@@ -77,8 +78,8 @@ def test_tags_and_span_probabilities_equal_enumeration(scheme, nested):
                 (path for path, _ in paths),
                 key=lambda path: float(marginals[range(len(path)), path].log().sum()),
             )
-            spans = [set(decode_tags(torch.tensor(p).numpy(), tag_set)) for p, _ in paths]
-            for span in decode_tags(torch.tensor(best).numpy(), tag_set):
+            spans = [set(read_spans(p, tag_set)) for p, _ in paths]
+            for span in read_spans(best, tag_set):
                 p = sum(w for w, held in zip(weights, spans, strict=True) if span in held)
                 expected.append((*span, p))
         assert [tuple(e[:3]) for e in found[doc]] == [e[:3] for e in sorted(expected)]
@@ -195,7 +196,7 @@ def test_tags_follow_the_grammar_where_the_best_one_by_one_do_not(scheme, nested
     shape = (len(tag_sets), sum(LENGTHS), tag_sets[0].n_tags)
     marginals = torch.rand(shape, dtype=torch.float64)
     fb = crf.ForwardBackward(marginals, torch.ones(shape), *(torch.zeros(1),) * 3)
-    legal = crf.Legal(*(potential > -torch.inf for potential in grammar[:3]))
+    legal = crf.Legal(*(potential[0] > -torch.inf for potential in grammar[:3]))
     tags = torch.empty(shape[:2], dtype=torch.int64)
     tags[:, packing.rows] = crf.most_probable_tags(fb, packing, legal)
     flat = torch.empty(shape, dtype=torch.float64)

@@ -17,10 +17,11 @@ from spacy_bioclin.ner.component import ClinicalNer, NerSettings
 from spacy_bioclin.ner.gold import make_gold_tags, make_open_tags
 from spacy_bioclin.ner.inference import crf_loss, make_grammar, token_loss
 from spacy_bioclin.ner.model import TagScores, build_crf_tagger, build_linear_tagger
-from spacy_bioclin.ner.tags import MISSING, decode_tags, make_tag_sets
+from spacy_bioclin.ner.tags import MISSING, make_tag_sets
 from spacy_bioclin.types import GOLD_KEY
 from tests.ner.test_component import NOTES, make_examples, make_nlp, train
 from tests.ner.test_crf import all_paths, random_scores
+from tests.util import read_spans
 
 VOCAB = Vocab()
 LABELS = "ABC"
@@ -137,7 +138,7 @@ FLAT = [
 
 def agrees(path, tag_set, spans, annotated):
     """Whether a path has exactly the spans of the annotated labels, and any of the others."""
-    found = set(decode_tags(np.array(path), tag_set))
+    found = set(read_spans(path, tag_set))
     return {s for s in found if s[2] in annotated} == {s for s in spans if s[2] in annotated}
 
 

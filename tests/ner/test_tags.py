@@ -14,6 +14,13 @@ from spacy_bioclin.ner.tags import (
     make_tag_sets,
 )
 
+
+def decode(tags, tag_set):
+    first, last, label = decode_tags(tags, tag_set)
+    labels = [tag_set.labels[i] for i in label]
+    return list(zip(first.tolist(), (last + 1).tolist(), labels, strict=True))
+
+
 CASES = [
     # scheme, spans, tags of six tokens
     ("BIO", [], "O O O O O O"),
@@ -45,7 +52,7 @@ def test_every_flat_segmentation_comes_back(scheme):
             if any(a[1] > b[0] for a, b in itertools.pairwise(sorted(spans))):
                 continue
             tags = encode_spans(spans, n, tag_set)
-            assert decode_tags(tags, tag_set) == sorted(spans)
+            assert decode(tags, tag_set) == sorted(spans)
             legal = legal_transitions(tag_set)
             assert legal.start[tags[0]] and legal.end[tags[-1]]
             assert all(legal.transitions[a, b] for a, b in itertools.pairwise(tags))
@@ -68,7 +75,16 @@ def test_legal_sequences_are_exactly_the_segmentations(scheme):
     assert len(sequences) == 153
     for tags in sequences:
         array = np.array(tags)
-        assert (encode_spans(decode_tags(array, tag_set), 4, tag_set) == array).all()
+        assert (encode_spans(decode(array, tag_set), 4, tag_set) == array).all()
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
+def test_spans_of_joined_sequences_do_not_run_together(scheme):
+    """A span at the end of a sequence, and one at the beginning of the next, of the same label."""
+    tag_set = TagSet(scheme, ("A", "B"))
+    sequences = [[(1, 3, "A")], [(0, 2, "A"), (2, 3, "B")], [], [(0, 3, "B")]]
+    tags = np.concatenate([encode_spans(spans, 3, tag_set) for spans in sequences])
+    assert decode(tags, tag_set) == [(1, 3, "A"), (3, 5, "A"), (5, 6, "B"), (9, 12, "B")]
 
 
 def test_nested_makes_one_layer_per_label():
