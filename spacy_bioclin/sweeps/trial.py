@@ -41,16 +41,43 @@ SUBSET_SEED = 0  # the same small training set for every seed of a sweep
 def prepare_corpora(plan: Plan, task: str, out: Path) -> Path:
     """Convert or copy the corpora of a task into the folder of the sweep, cut to size.
 
-    RETURNS (Path): Folder with train.spacy, dev.spacy and test.spacy.
+    RETURNS (Path): Folder with train.spacy, dev.spacy and test.spacy; with a config for several
+        tasks, a folder with such a folder for each of them.
     RAISES (BioclinError): A corpus is missing and cannot be converted, or it is not the one that
         this sweep has used so far.
     """
     folder = out / "corpora" / as_name(task)
     corpus = find_corpus(plan, task)
+    inner = list_inner_tasks(load_config(plan.config, interpolate=False))
+    for name in inner:
+        if not corpus.path:
+            raise BioclinError(
+                f"tasks.{task}: {plan.config} trains several tasks, so set path to a folder with "
+                f"a folder for each of them: {', '.join(inner)}"
+            )
+        _prepare(plan, task, Path(corpus.path) / name, folder / name, corpus)
+    if not inner:
+        _prepare_one(plan, task, folder, corpus, out)
+    return folder
+
+
+def list_inner_tasks(config: Config) -> list[str]:
+    """List the tasks that a config trains together; none if it trains one."""
+    return list(config["corpora"].get("train", {}).get("tasks", ()))
+
+
+def _prepare_one(plan: Plan, task: str, folder: Path, corpus: Corpus, out: Path) -> None:
+    """Prepare the corpus of a task that is trained alone."""
     source = Path(corpus.path) if corpus.path else out / "corpora" / WHOLE / as_name(task)
     paths = {split: source / f"{split}.spacy" for split in SPLITS}
     if not corpus.path and not all(path.exists() for path in paths.values()):
         convert_task(task, find_task(task, corpus.lang), source)
+    _prepare(plan, task, source, folder, corpus)
+
+
+def _prepare(plan: Plan, task: str, source: Path, folder: Path, corpus: Corpus) -> None:
+    """Copy the three splits of a folder, cut to size."""
+    paths = {split: source / f"{split}.spacy" for split in SPLITS}
     for path in paths.values():
         if not path.exists():
             raise BioclinError(f"tasks.{task}: {source} has no {path.name}")
@@ -69,7 +96,6 @@ def prepare_corpora(plan: Plan, task: str, out: Path) -> Path:
         if n_notes and n_notes < len(docs):
             docs = random.Random(SUBSET_SEED).sample(docs, n_notes)
         write_docs(docs, folder / path.name)
-    return folder
 
 
 def find_corpus(plan: Plan, task: str) -> Corpus:
@@ -100,13 +126,36 @@ def make_config(plan: Plan, trial: Trial, corpora: Path) -> Config:
         apply_recipe(config, find_recipe(plan.recipe))
     settings = plan.get_settings(trial)
     corpus = find_corpus(plan, trial.task)
-    in_ents = corpus.layer == ENTS
     fixed = {
-        "paths.train": str(corpora / "train.spacy"),
-        "paths.dev": str(corpora / "dev.spacy"),
         "paths.encoder": settings["encoder"],
         "nlp.lang": corpus.lang,
         "system.seed": trial.seed,
+        "training.logger.progress_bar": None,
+    }
+    inner = list_inner_tasks(config)
+    own = _find_inner_paths(config, corpora) if inner else _make_one(trial, corpus, corpora)
+    apply_settings(config, {**fixed, **own, **settings["settings"]})
+    if plan.epochs:
+        config["training"]["max_epochs"] = plan.epochs
+    set_learn_rate(config, settings["learn_rate"])
+    return config
+
+
+def _find_inner_paths(config: Config, corpora: Path) -> dict[str, Any]:
+    """Find the corpora of the tasks that are trained together: setting -> path."""
+    return {
+        f"corpora.{split}.tasks.{name}.path": str(corpora / name / f"{split}.spacy")
+        for split in ("train", "dev")
+        for name in config["corpora"][split]["tasks"]
+    }
+
+
+def _make_one(trial: Trial, corpus: Corpus, corpora: Path) -> dict[str, Any]:
+    """Make the settings for the corpus of a task that is trained alone."""
+    in_ents = corpus.layer == ENTS
+    return {
+        "paths.train": str(corpora / "train.spacy"),
+        "paths.dev": str(corpora / "dev.spacy"),
         "components.ner.spans_key": None if in_ents else corpus.layer,
         "components.ner.nested": corpus.path is None and find_task(trial.task).nested,
         # spaCy adds the weights of the component's defaults to what is not set here.
@@ -116,13 +165,7 @@ def make_config(plan: Plan, trial: Trial, corpora: Path) -> Config:
             "ents_r": None,
             "ents_f" if in_ents else f"spans_{corpus.layer}_f": 1.0,
         },
-        "training.logger.progress_bar": None,
     }
-    apply_settings(config, {**fixed, **settings["settings"]})
-    if plan.epochs:
-        config["training"]["max_epochs"] = plan.epochs
-    set_learn_rate(config, settings["learn_rate"])
-    return config
 
 
 def run_trial(plan: Plan, out: Path, gpu_id: int, threads: int, trial: Trial) -> None:
@@ -180,9 +223,24 @@ def _train_and_score(
     best = max(curve, key=lambda point: point[1])[0]
     result |= {"curve": curve, "best_step": best, "best_epoch": best / per_epoch}
     best_nlp = spacy.load(training / BEST)
+    tasks = nlp.config["corpora"]["train"].get("tasks", {})
+    layers = {f"{name}/": _find_layers(nlp, task.get("heads")) for name, task in tasks.items()}
     for split in ("dev", "test"):
-        layer = find_corpus(plan, trial.task).layer
-        result[split] = score(best_nlp, corpora / f"{split}.spacy", layer)
+        per_doc = [
+            counts
+            for folder, keys in (layers or {"": [find_corpus(plan, trial.task).layer]}).items()
+            for layer in keys
+            for counts in score(best_nlp, corpora / f"{folder}{split}.spacy", layer)["per_doc"]
+        ]
+        total = Counts.total([Counts(*counts) for counts in per_doc])
+        result[split] = {**total.prf(), "per_doc": per_doc}
+
+
+def _find_layers(nlp: Language, heads: list[str] | None) -> list[str]:
+    """Find the layers of spans that components of a trained pipeline write."""
+    components: list[Any] = [nlp.get_pipe(name) for name in heads or nlp.pipe_names]
+    settings = [getattr(component, "cfg", None) or {} for component in components]
+    return sorted({cfg["spans_key"] or ENTS for cfg in settings if "spans_key" in cfg})
 
 
 def score(nlp: Language, path: Path, layer: str) -> dict[str, Any]:

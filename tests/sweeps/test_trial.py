@@ -11,6 +11,8 @@ from spacy_bioclin.sweeps import trial as trial_module
 from spacy_bioclin.sweeps.plan import Plan, read_plan
 from spacy_bioclin.sweeps.results import CRASHED, DIVERGED, DONE, read_results
 from spacy_bioclin.sweeps.trial import find_corpus, make_config, prepare_corpora, run_trial
+from tests.training.several import DRUGS, NOTES, make_ner, write_two
+from tests.training.several import make_config as make_several
 
 ROOT = Path(__file__).parents[2]
 PLAN = """
@@ -107,3 +109,39 @@ def test_a_language_is_needed_for_a_corpus_of_ones_own(plan: Plan) -> None:
     own = plan.tasks["demo"].model_copy(update={"path": "corpus", "lang": ""})
     with pytest.raises(BioclinError, match="has no lang"):
         find_corpus(plan.model_copy(update={"tasks": {"demo": own}}), "demo")
+
+
+def test_several_tasks_are_trained_together(tmp_path: Path, tiny_encoder: Path) -> None:
+    """A task of the plan is a folder with a folder for each task of the config; it is scored on all
+    their spans."""
+    for name, path in write_two(tmp_path).items():
+        for split in ("train", "dev", "test"):
+            file = tmp_path / "data" / name / f"{split}.spacy"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(Path(path).read_bytes())
+    heads = {"signs": make_ner("signs"), "drugs": make_ner("drugs")}
+    tasks = {name: {"path": None, "heads": [name]} for name in heads}
+    config = make_several(tiny_encoder, heads, tasks)
+    config["training"]["optimizer"]["learn_rate"] = {"@schedules": "constant.v1", "rate": 0.001}
+    config.to_disk(tmp_path / "several.cfg")
+    text = f"""
+tasks: {{both: {{path: {tmp_path / "data"}, lang: es}}, none: {{path: {tmp_path}, lang: es}}}}
+encoders: {{tiny: {tiny_encoder}}}
+learn_rates: [1.0e-3]
+seeds: [0]
+config: {tmp_path / "several.cfg"}
+test_notes: 2
+"""
+    (tmp_path / "plan.yml").write_text(text, encoding="utf-8")
+    plan = read_plan(tmp_path / "plan.yml")
+    trial = plan.list_trials()[0]
+    run_trial(plan, tmp_path / "out", -1, 1, trial)
+    [result] = read_results(tmp_path / "out", [trial])
+    assert (result["status"], result["error"]) == (DONE, None)
+    assert len(result["dev"]["per_doc"]) == len(NOTES) + len(DRUGS)
+    assert len(result["test"]["per_doc"]) == 2 + 2
+    tp, fp, fn = (sum(counts) for counts in zip(*result["dev"]["per_doc"], strict=True))
+    assert result["dev"]["f"] == pytest.approx(2 * tp / (2 * tp + fp + fn))
+    assert [step for step, _ in result["curve"]] == [0, 3, 6, 9]
+    with pytest.raises(BioclinError, match=r"signs has no train.spacy"):
+        prepare_corpora(plan, "none", tmp_path / "out")
