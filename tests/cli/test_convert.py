@@ -58,6 +58,19 @@ def test_brat_to_docs_to_brat(corpus: Path, tmp_path: Path) -> None:
     assert again.exit_code == 1 and "exists already" in again.stderr
 
 
+def test_the_layer_null_leaves_a_label_out(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.spacy"
+    for note in corpus.glob("*.ann"):
+        note.write_text(f"{ANN}T3\tSINTOMA 33 36\ttos\n", newline="")
+    options = ("--lang", "es", "--layer", "EDAD=clinical", "--layer", "*=null")
+    result = convert("brat", corpus, out, *options, "--annotated", "EDAD")
+    assert result.exit_code == 0, result.output
+    docs = list(read_docs(out, Vocab()))
+    assert {span.label_ for doc in docs for span in doc.spans["clinical"]} == {"EDAD"}
+    assert {key for doc in docs for key in doc.spans} == {"clinical"}
+    assert json.loads((tmp_path / "x.report.json").read_text())["left_out"] == 3
+
+
 def test_the_catalogue_sets_language_layers_and_labels(tmp_path: Path) -> None:
     source = tmp_path / "x.txt"
     source.write_text("7|t|Ataxia.\n7|a|Rare.\n7\t0\t6\tAtaxia\tSpecificDisease\tD1\n")

@@ -38,7 +38,10 @@ def main(
     ] = "",
     layer: Annotated[
         list[str] | None,
-        typer.Option(help="Layer for all labels (phi), or for one (DATE=phi); default: doc.ents"),
+        typer.Option(
+            help="Layer for all labels (phi), or for one (DATE=phi); null leaves a label out; "
+            "default: doc.ents"
+        ),
     ] = None,
     label: Annotated[
         list[str] | None, typer.Option(help="New name of a label of the files (ENFERMEDAD=DISEASE)")
@@ -127,7 +130,10 @@ def _choose_labels(
             check_new_labels(labels)
         except ValueError as error:
             raise BioclinError(f"--label: {error}") from None
-    layers = _parse_pairs("--layer", layer) if layer else task.layers if task else {"*": "ents"}
+    layers: Mapping[str, str | None] = task.layers if task else {"*": "ents"}
+    if layer:
+        pairs = _parse_pairs("--layer", layer)
+        layers = {name: None if place == "null" else place for name, place in pairs.items()}
     names = [name.strip() for option in annotated or [] for name in option.split(",")]
     if "" in names:
         raise BioclinError("--annotated wants names of labels (DISEASE,DRUG)")
