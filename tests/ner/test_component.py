@@ -1,5 +1,6 @@
 """`bioclin_ner` in a pipeline: learning, layers, masking, storing, living beside spaCy's heads."""
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -314,6 +315,8 @@ def test_a_long_stream_leaves_the_resident_memory_flat(tmp_path):
     text = " ".join(note for note, _ in NOTES) * 8
 
     def resident_mb():
+        # What the C library keeps of freed memory differs from machine to machine.
+        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
         status = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
 
@@ -322,4 +325,4 @@ def test_a_long_stream_leaves_the_resident_memory_flat(tmp_path):
         assert doc._.trf_data is None
         if i % 40 == 39:
             sizes.append(resident_mb())
-    assert sizes[-1] < 1.05 * sizes[0]
+    assert sizes[-1] < 1.05 * sizes[0], sizes
