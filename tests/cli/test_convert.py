@@ -61,7 +61,7 @@ def test_brat_to_docs_to_brat(corpus: Path, tmp_path: Path) -> None:
 def test_the_layer_null_leaves_a_label_out(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.spacy"
     for note in corpus.glob("*.ann"):
-        note.write_text(f"{ANN}T3\tSINTOMA 33 36\ttos\n", newline="")
+        note.write_text(f"{ANN}T3\tSINTOMA 34 37\ttos\n", newline="")
     options = ("--lang", "es", "--layer", "EDAD=clinical", "--layer", "*=null")
     result = convert("brat", corpus, out, *options, "--annotated", "EDAD")
     assert result.exit_code == 0, result.output

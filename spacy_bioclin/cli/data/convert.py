@@ -38,10 +38,7 @@ def main(
     ] = "",
     layer: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Layer for all labels (phi), or for one (DATE=phi); null leaves a label out; "
-            "default: doc.ents"
-        ),
+        typer.Option(help="Layer of all labels (phi), or of one (DATE=phi, DATE=null for none)"),
     ] = None,
     label: Annotated[
         list[str] | None, typer.Option(help="New name of a label of the files (ENFERMEDAD=DISEASE)")
