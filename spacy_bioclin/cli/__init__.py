@@ -37,6 +37,7 @@ COMMANDS = (
     "data.convert",
     "data.fetch",
     "data.overlap",
+    "data.merge",
     "train.train",
     "train.sweep",
     "train.evaluate",
