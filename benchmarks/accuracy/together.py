@@ -1,13 +1,15 @@
 """Five corpora in one pipeline, compared with a pipeline for each.
 
-    python -m benchmarks.accuracy.together es --seeds 0
+    python -m benchmarks.accuracy.together es --systems merged single --seeds 0
     python -m benchmarks.accuracy.together es --seeds 1 2 --tasks distemist
     python -m benchmarks.accuracy.together en --systems joint --resume
 
 The joint trial trains one nested tagger on the common labels of all corpora of a language, a single
 trial on one corpus. Both use configs/ner.cfg and differ only in their tasks: the same encoder,
 documents, batches of 1,024 words, and --updates updates for each task, drawn round robin, so that
-the joint trial makes as many updates as all single trials together.
+the joint trial makes as many updates as all single trials together. The merged trial reads the four
+Spanish corpora of the same cases as one (`bioclin merge`): an update is one of each of them, so
+that it makes 2 / 5 of the updates.
 
 Training documents are the same in both. Spanish: PharmaCoNER, DisTEMIST, SympTEMIST and MedProcNER
 annotate the same cases with different splits, so they are trained on the cases that are in no test
@@ -51,6 +53,7 @@ from benchmarks.harness import (
 from spacy_bioclin.catalog.tasks import COMMON_LAYER, load_tasks
 from spacy_bioclin.corpora.convert import convert_to_docs, read_corpus
 from spacy_bioclin.corpora.docbin import read_docs, write_docs
+from spacy_bioclin.corpora.overlap.merge import merge_docs
 from spacy_bioclin.corpora.overlap.ngrams import NGRAM, is_overlap, ngram_hashes, word_hashes
 from spacy_bioclin.evaluation.bootstrap import paired_f1_difference
 from spacy_bioclin.evaluation.spans import compare, score_spans
@@ -67,6 +70,8 @@ LABELS = {
     *("ANATOMY", "DISEASE", "DOSAGE", "DRUG", "GENE", "LAB_VALUE", "PROCEDURE", "PROTEIN"),
     *("SPECIES", "SYMPTOM", "TUMOR_MORPHOLOGY"),
 }
+MERGED = "merged"
+TOGETHER = ("joint", MERGED)
 N_SAMPLE_WORDS = 3000  # of each dev split; all of them take longer than the training
 EVALUATIONS = 4
 BATCH_WORDS = 1024
@@ -126,6 +131,18 @@ def _convert(lang: str) -> dict[str, Any]:
     return made
 
 
+def merge_corpora() -> None:
+    """Merge the training documents of the corpora of the same cases."""
+    out = find_folder(MERGED) / "train.spacy"
+    if not out.exists():
+        vocab = spacy.blank("es").vocab
+        paths = {task: find_folder(task) / "train.spacy" for task in SPACCC}
+        docs, n_merged = merge_docs({task: read_docs(path, vocab) for task, path in paths.items()})
+        assert n_merged == len(docs)
+        out.parent.mkdir(exist_ok=True)
+        write_docs(docs, out)
+
+
 def _convert_split(task: str, split: str, left_out: set[str]) -> dict[str, int]:
     """Convert a split, and make the part of dev that is scored in training."""
     known, belongs = CATALOGUE[task], choose_documents(task, split)
@@ -161,27 +178,36 @@ def find_folder(task: str) -> Path:
     return WORK / "together" / "corpora" / task
 
 
-def make_config(tasks: Iterable[str], lang: str, seed: int, updates: int) -> Config:
-    """Make the config of a trial: configs/ner.cfg with the corpora of tasks and a nested tagger."""
+def make_config(
+    tasks: Iterable[str], lang: str, seed: int, updates: int, *, merged: bool
+) -> Config:
+    """Make the config of a trial: configs/ner.cfg with the corpora of tasks and a nested tagger.
+
+    merged (bool): Train on the corpora of the same cases as one.
+    """
     tasks = list(tasks)
+    corpora = [MERGED, *(task for task in tasks if task not in SPACCC)] if merged else tasks
     config = Config().from_disk(ROOT / "configs" / "ner.cfg", interpolate=False)
     config["paths"]["encoder"] = str(SHIPPED)
     config["nlp"]["lang"] = lang
     config["system"]["seed"] = seed
     config["components"]["ner"].update(nested=True, spans_key=COMMON_LAYER)
     config["components"]["ner"]["scorer"]["spans_key"] = COMMON_LAYER
-    for name, file, max_tokens in (("train", "train", "auto"), ("dev", "dev-sample", 0)):
+    for name, file, max_tokens, read in (
+        ("train", "train", "auto", corpora),
+        ("dev", "dev-sample", 0, tasks),
+    ):
         config["corpora"][name] = {
             "@readers": "spacy-bioclin.TaskCorpora.v1",
             "max_tokens": max_tokens,
             "tasks": {
                 task: {"path": str(find_folder(task) / f"{file}.spacy"), "heads": ["ner"]}
-                for task in tasks
+                for task in read
             },
         }
     training = config["training"]
-    training["max_steps"] = updates * len(tasks)
-    training["eval_frequency"] = max(1, updates // EVALUATIONS) * len(tasks)
+    training["max_steps"] = updates * len(corpora)
+    training["eval_frequency"] = max(1, updates // EVALUATIONS) * len(corpora)
     training["logger"]["progress_bar"] = None
     training["batcher"] = {
         "@batchers": "spacy-bioclin.batch_by_task.v1",
@@ -195,7 +221,7 @@ def make_config(tasks: Iterable[str], lang: str, seed: int, updates: int) -> Con
 def find_trial(lang: str, system: str, seed: int, updates: int) -> Path:
     """Find the folder of a trial.
 
-    system (str): "joint", or the task of a single trial.
+    system (str): One of `TOGETHER`, or the task of a single trial.
     """
     return WORK / "together" / f"{lang}-{updates}" / f"{system}-{seed}"
 
@@ -209,8 +235,11 @@ def run_trial(lang: str, system: str, seed: int, updates: int, *, resume: bool) 
     trial = find_trial(lang, system, seed, updates)
     trial.mkdir(parents=True, exist_ok=True)
     prepare(lang)
-    tasks = TASKS[lang] if system == "joint" else (system,)
-    make_config(tasks, lang, seed, updates).to_disk(trial / "config.cfg")
+    if system == MERGED:
+        merge_corpora()
+    tasks = TASKS[lang] if system in TOGETHER else (system,)
+    config = make_config(tasks, lang, seed, updates, merged=system == MERGED)
+    config.to_disk(trial / "config.cfg")
 
     def train() -> dict[str, Any]:
         resumed = resume and (trial / "training" / "state").exists()
@@ -222,7 +251,7 @@ def run_trial(lang: str, system: str, seed: int, updates: int, *, resume: bool) 
         return {**usage._asdict(), "resumed": resumed}
 
     usage = keep(trial / "usage.json", train)
-    n_updates = updates * len(tasks)
+    n_updates = config["training"]["max_steps"]
     return {
         "system": system,
         "seed": seed,
@@ -267,12 +296,15 @@ def score(pipeline: Path, tasks: Iterable[str]) -> dict[str, Any]:
     return measured
 
 
-def summarize(lang: str, trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """Compare the joint trials with the single ones, on the seeds that both have."""
+def summarize(lang: str, trials: list[dict[str, Any]], system: str) -> dict[str, Any]:
+    """Compare the trials of a system with the single ones, on the seeds that both have.
+
+    system (str): One of `TOGETHER`.
+    """
     by_system: dict[str, dict[int, dict[str, Any]]] = {}
     for trial in trials:
         by_system.setdefault(trial["system"], {})[trial["seed"]] = trial
-    joint = by_system.get("joint", {})
+    joint = by_system.get(system, {})
     tasks = {}
     for task in TASKS[lang]:
         single = by_system.get(task, {})
@@ -322,7 +354,8 @@ def write_results(lang: str, updates: int) -> Path:
     """Write the result of all finished trials with so many updates of a task."""
     folder = find_trial(lang, "joint", 0, updates).parent
     trials = [read_json(path) for path in sorted(folder.glob("*/result.json"))]
-    summary = summarize(lang, trials)
+    done = [system for system in TOGETHER if any(trial["system"] == system for trial in trials)]
+    summary = {system: summarize(lang, trials, system) for system in done}
     for trial in trials:
         for measured in trial["tasks"].values():
             del measured["counts"]
@@ -338,13 +371,15 @@ def main() -> None:
     parser.add_argument("lang", choices=sorted(TASKS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument(
-        "--systems", nargs="+", default=["joint", "single"], choices=["joint", "single"]
+        "--systems", nargs="+", default=["joint", "single"], choices=[*TOGETHER, "single"]
     )
     parser.add_argument("--tasks", nargs="+", help="tasks of the single trials; default: all")
     parser.add_argument("--updates", type=int, default=400, help="updates of each task")
     parser.add_argument("--resume", action="store_true", help="continue an interrupted trial")
     arguments = parser.parse_args()
     lang, updates = arguments.lang, arguments.updates
+    if MERGED in arguments.systems and lang != "es":
+        parser.error("--systems merged: only the Spanish corpora annotate the same cases")
     if unknown := set(arguments.tasks or ()) - set(TASKS[lang]):
         parser.error(f"--tasks {' '.join(sorted(unknown))}: want some of {' '.join(TASKS[lang])}")
     systems = [*arguments.systems]

@@ -19,9 +19,11 @@ def main(
     ],
     list_path: Annotated[
         Path | None,
-        typer.Option("--list", help="Write the ids of the documents to this file, for leave_out"),
+        typer.Option(
+            "--output", "-o", help="Write the ids of the documents to this file, for leave_out"
+        ),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace LIST")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Count the documents of each training corpus that overlap with each test split: that share 30
     word 12-grams with it, or 15 % of their own."""

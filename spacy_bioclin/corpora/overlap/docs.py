@@ -130,7 +130,7 @@ class DocumentChoice:
         if not matched:
             raise BioclinError(
                 f"{self.leave_out}: none of its {len(ids):,} ids is a document of {corpora}; want "
-                "ids as `bioclin overlap --list` writes them, or set leave_out to null"
+                "ids as `bioclin overlap -o` writes them, or set leave_out to null"
             )
         for path, overlap in found.items():
             if not overlap.n_docs:
@@ -161,7 +161,7 @@ class DocumentChoice:
             tests = " ".join(f"--held-out {path}" for path in self.held_out)
             raise BioclinError(
                 f"{self.reader}: training documents hold text of the test splits in held_out: "
-                f"{'; '.join(faults)}. Leave them out: `bioclin overlap {paths} {tests} --list "
+                f"{'; '.join(faults)}. Leave them out: `bioclin overlap {paths} {tests} -o "
                 'leave-out.txt` and leave_out = "leave-out.txt"; or set allow_overlap = true'
             )
 

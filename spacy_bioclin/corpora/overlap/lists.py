@@ -22,7 +22,7 @@ def read_id_list(path: Path) -> frozenset[str]:
     """
     with open_binary(path) as (file, _):
         data = file.read()
-    wanted = "want the id of a document on each line, as `bioclin overlap --list` writes them"
+    wanted = "want the id of a document on each line, as `bioclin overlap -o` writes them"
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -30,7 +30,7 @@ def test_the_list_makes_a_corpus_clean(tmp_path: Path, monkeypatch: pytest.Monke
     test = write_cases(Path("test.spacy"), (4, 7))
     other = write_cases(Path("other.spacy"), (1, 4))
     listed = Path("list.txt")
-    arguments = [train, more, "--held-out", test, "--held-out", other, "--list", listed]
+    arguments = [train, more, "--held-out", test, "--held-out", other, "-o", listed]
     result = overlap(*arguments)
     assert result.exit_code == 0, result.output
     rows = [line.split() for line in result.stdout.splitlines() if "spacy" in line]
@@ -53,7 +53,7 @@ def test_the_list_makes_a_corpus_clean(tmp_path: Path, monkeypatch: pytest.Monke
     again = overlap(*arguments)
     assert again.exit_code == 1 and "exists already" in again.stderr
     assert overlap(*arguments, "--overwrite").exit_code == 0
-    assert "is the input" in overlap(train, "--held-out", test, "--list", train).stderr
+    assert "is the input" in overlap(train, "--held-out", test, "-o", train).stderr
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     plain = [NLP(doc.text) for doc in read_docs(train, Vocab())]
     write_docs(plain, tmp_path / "plain.spacy")
     listed = tmp_path / "list.txt"
-    result = overlap(tmp_path / "plain.spacy", "--held-out", train, "--list", listed)
+    result = overlap(tmp_path / "plain.spacy", "--held-out", train, "-o", listed)
     assert result.exit_code == 1 and "without an id cannot be listed" in result.stderr
     assert not listed.exists()
 

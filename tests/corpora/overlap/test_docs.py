@@ -194,7 +194,7 @@ def test_training_on_a_test_split_is_refused(train: Path, tmp_path: Path) -> Non
     assert str(error.value) == (
         "spacy-bioclin.TaskCorpora.v1: training documents hold text of the test splits in "
         f"held_out: 4 of {train} with {test} (case-0, case-2, case-3 and 1 more). Leave them out: "
-        f"`bioclin overlap {train} --held-out {test} --list leave-out.txt` and leave_out = "
+        f"`bioclin overlap {train} --held-out {test} -o leave-out.txt` and leave_out = "
         '"leave-out.txt"; or set allow_overlap = true'
     )
     allowed = make_task_corpora(tasks, held_out=[test], allow_overlap=True)

@@ -69,8 +69,9 @@ COMMANDS = {
     "convert to pubtator": Command([*CONVERT, "--to", "pubtator"], ".pubtator", "brat/a.txt", True),
     "convert to columns": Command([*CONVERT, "--to", "columns"], ".tsv", "brat/a.txt", True),
     "convert to bioc": Command([*CONVERT, "--to", "bioc"], ".json", "brat/a.txt", True),
-    "overlap --list": Command(
-        ["overlap", "c.spacy", "--held-out", "long.spacy", "--list", "OUT"], ".txt", "c.spacy"
+    "merge": Command(["merge", "c.spacy", "-o", "OUT"], ".spacy", "c.spacy", True),
+    "overlap": Command(
+        ["overlap", "c.spacy", "--held-out", "long.spacy", "-o", "OUT"], ".txt", "c.spacy"
     ),
     "deid": Command(["deid", "n.jsonl", "OUT", "--lang", "es"], ".jsonl", "n.jsonl", True),
     "deid of a folder": Command(["deid", "brat", "OUT", "--lang", "es"], "/", "brat", True),
