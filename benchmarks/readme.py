@@ -20,6 +20,12 @@ NAMES = {
     "meddocan": "MEDDOCAN (es)",
     "pharmaconer": "PharmaCoNER (es)",
     "cantemist": "CANTEMIST (es)",
+    "distemist": "DisTEMIST (es)",
+    "symptemist": "SympTEMIST (es)",
+    "medprocner": "MedProcNER (es)",
+    "maccrobat2020": "MACCROBAT2020 (en)",
+    "bc2gm": "BC2GM (en)",
+    "linnaeus": "LINNAEUS (en)",
 }
 SIZES = {"random": "4 layers × 256", "base": "base size"}
 ENCODERS = {
@@ -351,6 +357,62 @@ def linking_table() -> str:
     return "\n".join(lines)
 
 
+TOGETHER = {"joint": "together", "merged": "together, the same notes merged"}
+
+
+def together_table() -> str:
+    """Tabulate the F1 of five corpora in one pipeline and of a pipeline for each."""
+    lines = [
+        "| corpus, test | training documents | labels | F1 alone (seeds) | F1 together "
+        "| difference in points (95 % interval) | F1 together, same notes merged | difference |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for lang in ("es", "en"):
+        result = load(f"together_{lang}")
+        for task, corpus in result["corpora"].items():
+            rows = [result["summary"].get(system, {"tasks": {}}) for system in TOGETHER]
+            found = [row["tasks"].get(task) for row in rows]
+            alone = next(row for row in found if row)
+            cells = [f"{alone['single_f']:.3f} ({alone['seeds']})"]
+            for row in found:
+                low, high = row["interval_points"] if row else (0, 0)
+                change = (
+                    f"{row['difference_points']:+.1f} ({low:+.1f} to {high:+.1f})" if row else ""
+                )
+                cells += [f"{row['joint_f']:.3f}" if row else "–", change or "–"]
+            lines.append(
+                f"| {NAMES[task]} | {corpus['train']['documents']:,} "
+                f"| {', '.join(corpus['labels'])} | {' | '.join(cells)} |"
+            )
+    return "\n".join(lines)
+
+
+def together_line() -> str:
+    """State what one pipeline for all corpora of a language costs beside a pipeline for each."""
+    parts = []
+    for lang, name in (("es", "Spanish"), ("en", "English")):
+        result = load(f"together_{lang}")
+        for system, words in TOGETHER.items():
+            if not (summary := result["summary"].get(system)):
+                continue
+            training = summary["training"]
+            parts.append(
+                f"{name}, {words}: {-summary['mean_loss_points']:+.2f} points on average, "
+                f"{-summary['worst_loss_points']:+.2f} at worst; "
+                f"{training['joint_over_single']:.2f} of the processor time of the single "
+                f"trainings, {training['joint_peak_memory_mb'] / 1024:.1f} GB instead of at most "
+                f"{training['single_peak_memory_mb'] / 1024:.1f} GB."
+            )
+    updates = load("together_es")["updates_per_task"]
+    return (
+        f"{updates} updates of each corpus. " + " ".join(parts) + " Together and alone, the "
+        "corpora have the same training documents: for the four corpora of the SPACCC cases, the "
+        "cases that are in no test set of them or of MEDDOCAN, all of which can be merged "
+        "(`bioclin merge`). The difference is on the seeds that both have, and its interval is "
+        "over the documents of test."
+    )
+
+
 def memory_line() -> str:
     """State load time and memory beside spacy-transformers."""
     ratios, memory = load("load")["ours_over_vanilla"], load("memory")
@@ -470,6 +532,7 @@ def results_section() -> str:
         "De-identification": (deid_table, suite_table, deid_speed_line),
         "Entity linking": (linking_table,),
         "Named entities": (ner_table, ner_line),
+        "Several corpora in one pipeline": (together_table, together_line),
         "Fine-tuning": (
             trainer_table,
             trainer_line,

@@ -248,6 +248,8 @@ def test_errors_for_other_processes_hold_no_text() -> None:
 
 # What the messages of our own warnings and log records name: a new one is looked at first.
 NAMED = {"self.name", "entity", "kb.path", "moved", "path", "file", "why", "found[step]", "budget"}
+# A file and numbers of documents that are left out; names of span groups; labels.
+NAMED |= {"self.leave_out", "counts", "unknown", "key", "there", "name", "', '.join(unused)"}
 
 
 def test_our_own_warnings_name_no_text() -> None:
