@@ -357,6 +357,7 @@ def linking_table() -> str:
     return "\n".join(lines)
 
 
+TOGETHER_LANGS = {"es": "Spanish"}
 TOGETHER = {"joint": "together", "merged": "together, the same notes merged"}
 
 
@@ -367,7 +368,7 @@ def together_table() -> str:
         "| difference in points (95 % interval) | F1 together, same notes merged | difference |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for lang in ("es", "en"):
+    for lang in TOGETHER_LANGS:
         result = load(f"together_{lang}")
         for task, corpus in result["corpora"].items():
             rows = [result["summary"].get(system, {"tasks": {}}) for system in TOGETHER]
@@ -390,7 +391,7 @@ def together_table() -> str:
 def together_line() -> str:
     """State what one pipeline for all corpora of a language costs beside a pipeline for each."""
     parts = []
-    for lang, name in (("es", "Spanish"), ("en", "English")):
+    for lang, name in TOGETHER_LANGS.items():
         result = load(f"together_{lang}")
         for system, words in TOGETHER.items():
             if not (summary := result["summary"].get(system)):
