@@ -357,7 +357,7 @@ def linking_table() -> str:
     return "\n".join(lines)
 
 
-TOGETHER_LANGS = {"es": "Spanish"}
+TOGETHER_LANGS = {"es": "Spanish", "en": "English"}
 TOGETHER = {"joint": "together", "merged": "together, the same notes merged"}
 
 
