@@ -21,7 +21,8 @@ from typing import Any, NamedTuple, TypeVar
 
 ROOT = next(path for path in Path(__file__).resolve().parents if (path / "setup.cfg").is_file())
 RESULTS = ROOT / "benchmarks" / "results"
-WORK = ROOT / ".work" / "benchmarks"
+# What is kept between runs: outside of the checkout with $BIOCLIN_WORK.
+WORK = Path(os.environ.get("BIOCLIN_WORK", ROOT / ".work")).resolve() / "benchmarks"
 LIBRARIES = ("spacy", "spacy-transformers", "thinc", "torch", "transformers", "numpy")
 THREAD_VARIABLES = ("OMP", "MKL", "OPENBLAS", "RAYON")
 Result = dict[str, Any]

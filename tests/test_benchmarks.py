@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import gpu_pack, harness
+from spacy_bioclin.cli.train.overrides import read_config
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -139,3 +140,43 @@ def test_parts_for_a_gpu_machine_are_joined_there(tmp_path, monkeypatch):
         assert done.returncode == (0 if n == len(parts) else 3), done.stderr
     for copy in (work / "site" / "corpora", there / "corpora"):
         assert (copy / "notes.txt").read_bytes() == (folder / "notes.txt").read_bytes()
+
+
+def test_the_yardstick_changes_settings_that_exist():
+    yardstick = load("benchmarks.training.yardstick")
+    for choice in yardstick.CHOICES:
+        settings = {**yardstick.BASE, **yardstick.merge_choices(choice)}
+        settings.pop("updates", None)
+        config = ROOT / settings.pop("config", yardstick.CONFIG)
+        read_config(config, [str(part) for part in harness.to_options(settings)])
+    with pytest.raises(SystemExit, match="twice"):
+        yardstick.merge_choices("rate1e-4+rate3e-4")
+
+
+def test_the_yardstick_compares_equal_seeds_and_tasks():
+    yardstick = load("benchmarks.training.yardstick")
+
+    def row(choice, task, seed, dev_f, encoder="compact", updates=400):
+        names = {"encoder": encoder, "choice": choice, "task": task, "seed": seed}
+        return {**names, "updates": updates, "dev_f": dev_f, "train_cpu_seconds": 100.0}
+
+    rows = [
+        row("base", "bc5cdr", 0, 0.70),
+        row("base", "bc5cdr", 1, 0.72),
+        row("base", "pharmaconer", 0, 0.60),
+        row("averages", "bc5cdr", 0, 0.71),
+        row("averages", "bc5cdr", 1, 0.71),
+        row("averages", "bc5cdr", 2, 0.99),  # beside no base
+        row("averages", "bc5cdr", 0, 0.99, updates=800),
+        row("base", "pharmaconer", 0, 0.65, encoder="sm"),
+    ]
+    summary = yardstick.summarize(rows)
+    beside = {row["updates"]: row for row in summary["choices"]}
+    [found] = beside[400]["tasks"].items()
+    assert found[0] == "bc5cdr" and found[1]["points"] == [1.0, -1.0]
+    assert beside[400]["verdict"] == "no gain" and beside[800]["tasks"] == {}
+    [encoder] = summary["encoders"]
+    assert encoder["encoder"] == "sm" and encoder["tasks"]["pharmaconer"]["points_mean"] == 5.0
+    assert encoder["verdict"] == "open"
+    both = {task: {"seeds": 2, "points": [0.1, 0.2]} for task in yardstick.TASKS}
+    assert yardstick.judge(both) == "gain"
