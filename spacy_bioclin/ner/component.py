@@ -20,7 +20,7 @@ from ..settings import Settings, read_settings
 from .distill.targets import mix_losses, read_targets, tag_marginals
 from .gold import check_labels, collect_labels, make_gold_tags, make_open_tags
 from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, token_loss
-from .model import TaggerModel, TagScores
+from .model import HEAD, AnyScores, TaggerModel, TagScores
 from .pipe import ASSIGNS, GIVEN, SCORE_WEIGHTS, EntityPipe, Scorer
 from .tags import MISSING, TagSet, make_tag_sets
 
@@ -101,7 +101,8 @@ def make_ner(
 ) -> "ClinicalNer":
     """Make the component.
 
-    model (Model): `spacy-bioclin.CrfTagger.v1` or `spacy-bioclin.LinearTagger.v1`.
+    model (Model): `spacy-bioclin.CrfTagger.v1` or `spacy-bioclin.LinearTagger.v1`; or
+        `spacy-bioclin.Ensemble.v1`, which only predicts.
     spans_key (str | None): Where entities are learned from and written to: `doc.spans[spans_key]`,
         or `doc.ents` if None.
     nested (bool): Tag each label separately, so that entities of different labels may overlap.
@@ -165,19 +166,19 @@ class ClinicalNer(EntityPipe):
     def check_stored(self) -> None:
         """Check that labels and weights belong together, see `EntityPipe.check_stored`."""
         super().check_stored()
-        shape = self.model.get_ref("head").shims[0].cfg
         labels = self.cfg.get("labels")
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise BioclinError("the file 'cfg' has no labels")
-        if not shape:  # saved before it was trained
-            return
         tag_sets = self.tag_sets
         found = (len(tag_sets), tag_sets[0].n_tags) if labels else (0, 0)
-        if found != (shape.get("n_layers"), shape.get("n_tags")):
-            raise BioclinError(
-                f"the file 'cfg' has {len(labels)} labels, but the weights are for others: the "
-                "pipeline was not copied completely"
-            )
+        for head in (node for node in self.model.walk() if node.name == HEAD):
+            shape = head.shims[0].cfg
+            # Without a shape, it was saved before it was trained.
+            if shape and found != (shape.get("n_layers"), shape.get("n_tags")):
+                raise BioclinError(
+                    f"the file 'cfg' has {len(labels)} labels, but the weights are for others: the "
+                    "pipeline was not copied completely"
+                )
 
     @property
     def spans_key(self) -> str | None:
@@ -188,6 +189,11 @@ class ClinicalNer(EntityPipe):
     def labels(self) -> tuple[str, ...]:
         """Entity types, sorted."""
         return tuple(self.cfg["labels"])
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether the model is `spacy-bioclin.Ensemble.v1`."""
+        return not self.model.has_ref("head")
 
     @property
     def label_data(self) -> tuple[str, ...]:
@@ -221,13 +227,13 @@ class ClinicalNer(EntityPipe):
         docs = list(docs)
         return self._find(docs, self._score(docs))
 
-    def _score(self, docs: list[Doc]) -> TagScores | None:
+    def _score(self, docs: list[Doc]) -> AnyScores | None:
         """Score tags, or return None if there is nothing to find. A GPU may still be computing."""
         if not any(len(doc) for doc in docs) or not self.labels:
             return None
         return self.model.predict(docs)
 
-    def _find(self, docs: list[Doc], scores: TagScores | None) -> list[list[Entity]]:
+    def _find(self, docs: list[Doc], scores: AnyScores | None) -> list[list[Entity]]:
         if scores is None:
             return [[] for _ in docs]
         grammar = self._grammar(torch.device("cpu"))
@@ -317,8 +323,11 @@ class ClinicalNer(EntityPipe):
 
         labels (Iterable[str] | None): Entity types; None to collect them from the examples, or to
             keep those that there are if the examples have none.
-        RAISES (BioclinError): There are no labels, or no example has a span of one.
+        RAISES (BioclinError): There are no labels, or no example has a span of one; or the model is
+            an ensemble.
         """
+        if self.is_ensemble:
+            self.model.initialize()  # refuses
         if labels is None:
             labels = collect_labels(get_examples(), self.spans_key, self.name) or self.labels
         else:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from . import crf
-from .model import TagScores
+from .model import AnyScores, TagScores
 from .tags import MISSING, OUTSIDE, TagSet, decode_tags, legal_transitions
 
 # Largest number of scores in a batch: 32 MB in float64 for each of about six arrays of a CRF.
@@ -70,11 +70,11 @@ class Batch(NamedTuple):
     potentials: crf.Potentials
 
 
-def make_batches(scores: TagScores, grammar: Grammar) -> Iterator[Batch]:
-    """Group as many consecutive Docs as `MAX_BATCH_SCORES` allows."""
+def make_batches(scores: TagScores, grammar: Grammar, *, n_members: int = 1) -> Iterator[Batch]:
+    """Group as many consecutive Docs as `MAX_BATCH_SCORES` allows, for each of so many models."""
     _, n_layers, n_tags = scores.emissions.shape
     ends = np.cumsum(scores.lengths)
-    max_rows = MAX_BATCH_SCORES // (n_layers * n_tags)
+    max_rows = MAX_BATCH_SCORES // (n_members * n_layers * n_tags)
     shared = [
         potential.detach().double() + legal
         for potential, legal in zip(scores[1:4], grammar[:3], strict=True)
@@ -90,8 +90,15 @@ def make_batches(scores: TagScores, grammar: Grammar) -> Iterator[Batch]:
         doc, first = stop, int(ends[stop - 1])
 
 
+def make_joint_batches(scores: AnyScores, grammar: Grammar) -> Iterator[list[Batch]]:
+    """Group Docs as `make_batches` does, with a batch of the same Docs for each model."""
+    members = [scores] if isinstance(scores, TagScores) else scores
+    batches = (make_batches(member, grammar, n_members=len(members)) for member in members)
+    yield from map(list, zip(*batches, strict=True))
+
+
 def find_entities(
-    scores: TagScores,
+    scores: AnyScores,
     tag_sets: list[TagSet],
     grammar: Grammar,
     *,
@@ -100,37 +107,45 @@ def find_entities(
 ) -> list[list[Entity]]:
     """Decode the most probable legal tags of each Doc and compute the entities' probabilities.
 
+    An ensemble is the mixture of its members, each with the same weight: a path is as probable as
+    it is for the members on average. So are a tag and an entity, which both are sets of paths.
+
     The recurrences run on the CPU: a GPU is no faster at many small steps, and encodes the next
     batch meanwhile.
 
+    scores (TagScores | list[TagScores]): Of one model, or of each member of an ensemble.
     grammar (Grammar): On the CPU.
     threshold (float): Lowest probability of an entity of the most probable tags.
     doubtful_from (float | None): Also find entities that are not in the most probable tags, but
         have this probability or more; None to leave them out.
     RETURNS (list[list[Entity]]): Per Doc, ordered by start.
     """
-    found: list[list[Entity]] = [[] for _ in scores.lengths]
+    members = [scores] if isinstance(scores, TagScores) else scores
+    members = [member.map(torch.Tensor.cpu) for member in members]
+    all_lengths = members[0].lengths
+    found: list[list[Entity]] = [[] for _ in all_lengths]
     legal = crf.Legal(*(potential[0] > -torch.inf for potential in grammar[:3]))
-    scores = scores.map(torch.Tensor.cpu)
-    for batch in make_batches(scores, grammar):
-        variables = crf.forward_backward(batch.potentials, batch.packing)
-        path = crf.most_probable_tags(variables, batch.packing, legal)
+    for batches in make_joint_batches(members, grammar):
+        batch = batches[0]
+        variables = [crf.forward_backward(each.potentials, each.packing) for each in batches]
+        marginals = mean_marginals(variables)
+        path = crf.most_probable_tags(marginals, batch.packing, legal)
         tags = np.empty(path.shape, dtype=np.int64)
         tags[:, batch.packing.rows] = path
-        lengths = scores.lengths[batch.docs.start : batch.docs.stop]
+        lengths = all_lengths[batch.docs.start : batch.docs.stop]
         ends = np.cumsum(lengths)
         starts = ends - lengths
         entities = decode_tags(tags.reshape(-1), tag_sets[0])
         layer, first = np.divmod(entities.first, tags.shape[1])
         last = entities.last % tags.shape[1]
-        probability = crf.span_probabilities(
-            batch.potentials,
-            batch.packing,
-            variables,
-            path,
-            torch.from_numpy(np.stack([layer, first, last], axis=1)),
-            grammar.next_tag,
-        ).numpy()
+        spans = torch.from_numpy(np.stack([layer, first, last], axis=1))
+        of_members = [
+            crf.span_probabilities(
+                each.potentials, each.packing, fb, path, spans, grammar.next_tag
+            ).numpy()
+            for each, fb in zip(batches, variables, strict=True)
+        ]
+        probability = np.mean(of_members, axis=0)
         at = np.searchsorted(ends, first, side="right")
         place = at + batch.docs.start, first - starts[at], last + 1 - starts[at]
         columns = [column.tolist() for column in (*place, layer, entities.label, probability)]
@@ -139,12 +154,23 @@ def find_entities(
                 found[doc].append(Entity(start, end, tag_sets[n].labels[label], p))
         if doubtful_from is not None:
             posterior = np.empty((*path.shape, tag_sets[0].n_tags))
-            posterior[:, batch.packing.rows] = (variables.alpha * variables.beta).numpy()
+            posterior[:, batch.packing.rows] = marginals.numpy()
             for doc, start, end in zip(batch.docs, starts.tolist(), ends.tolist(), strict=True):
                 for n, tag_set in enumerate(tag_sets):
                     here = posterior[n, start:end], tags[n, start:end]
                     found[doc].extend(doubtful_entities(*here, tag_set, doubtful_from))
     return [sorted(entities) for entities in found]
+
+
+def mean_marginals(variables: list[crf.ForwardBackward]) -> Tensor:
+    """Compute the marginals of a mixture of models with the same weight.
+
+    RETURNS (Tensor): Packed, (n_layers, n_rows, n_tags).
+    """
+    total = variables[0].alpha * variables[0].beta
+    for other in variables[1:]:
+        total += other.alpha * other.beta
+    return total / len(variables) if len(variables) > 1 else total
 
 
 def doubtful_entities(

@@ -35,7 +35,10 @@ class TagScores(NamedTuple):
 
 
 Tok2Vec: TypeAlias = Model[list[Doc], list[Floats2d]]
-TaggerModel: TypeAlias = Model[list[Doc], TagScores]
+# An ensemble scores each batch once per member.
+AnyScores: TypeAlias = TagScores | list[TagScores]
+TaggerModel: TypeAlias = Model[list[Doc], Any]  # gives AnyScores; in training TagScores
+HEAD = "tagger_head"  # the layer with the weights of a tagger
 
 
 class TaggerNetwork(nn.Module):
@@ -93,7 +96,7 @@ def _build_tagger(
 ) -> TaggerModel:
     shim = TorchShim(TaggerNetwork, lr_scale=learn_rate_scale)
     head: Model[list[Floats2d], TagScores] = Model(
-        "tagger_head",
+        HEAD,
         _forward,
         init=_init,
         shims=[shim],

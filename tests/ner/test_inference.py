@@ -112,7 +112,7 @@ def test_mended_tags_are_the_best_legal_ones(scheme, nested, outside):
     packed = marginals[:, packing.rows]
     fb = crf.ForwardBackward(packed, torch.ones_like(packed), *(torch.zeros(1),) * 3)
     tags = torch.empty(shape[:2], dtype=torch.int64)
-    tags[:, packing.rows] = crf.most_probable_tags(fb, packing, legal)
+    tags[:, packing.rows] = crf.most_probable_tags(fb.alpha * fb.beta, packing, legal)
     for layer in range(len(tag_sets)):
         begin = 0
         for n in LENGTHS:

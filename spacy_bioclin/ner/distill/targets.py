@@ -24,8 +24,8 @@ from ...corpora.readers import TEACHER_KEY
 from ...errors import BioclinError
 from ...types import IntArray
 from .. import crf
-from ..inference import Grammar, make_batches
-from ..model import TagScores
+from ..inference import Grammar, make_batches, make_joint_batches, mean_marginals
+from ..model import AnyScores, TagScores
 from ..tags import MISSING, TagSet
 
 # Added to a probability that may be zero, so that its logarithm is finite.
@@ -47,21 +47,24 @@ class DistillationTargets(NamedTuple):
 
 
 def tag_marginals(
-    scores: TagScores, grammar: Grammar, *, temperature: float
+    scores: AnyScores, grammar: Grammar, *, temperature: float
 ) -> list[NDArray[np.float16]]:
     """Find the probability of each tag of each token, given the whole text.
 
+    scores (TagScores | list[TagScores]): Of one model, or of each member of an ensemble, whose
+        probabilities are averaged.
     grammar (Grammar): On the CPU.
     temperature (float): Divides the scores; above 1 the probabilities are more even.
     RETURNS (list[NDArray]): Per Doc, (n_tokens, n_layers, n_tags).
     """
-    tempered = scores.map(lambda score: score.cpu() / temperature)
-    found = np.zeros(scores.emissions.shape, dtype=np.float16)
-    for batch in make_batches(tempered, grammar):
-        fb = crf.forward_backward(batch.potentials, batch.packing)
-        rows = (batch.first + batch.packing.rows).numpy()
-        found[rows] = (fb.alpha * fb.beta).transpose(0, 1).numpy()
-    return np.split(found, np.cumsum(scores.lengths)[:-1])
+    members = [scores] if isinstance(scores, TagScores) else scores
+    tempered = [member.map(lambda score: score.cpu() / temperature) for member in members]
+    found = np.zeros(members[0].emissions.shape, dtype=np.float16)
+    for batches in make_joint_batches(tempered, grammar):
+        fbs = [crf.forward_backward(batch.potentials, batch.packing) for batch in batches]
+        rows = (batches[0].first + batches[0].packing.rows).numpy()
+        found[rows] = mean_marginals(fbs).transpose(0, 1).numpy()
+    return np.split(found, np.cumsum(members[0].lengths)[:-1])
 
 
 def pack_layer(
