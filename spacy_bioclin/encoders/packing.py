@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from ..torch_bridge.attention import attend, trains_in_bf16
+
 # Architectures whose self-attention has linear layers query, key and value and absolute positions.
 ARCHITECTURES = (
     "bert",
@@ -38,6 +40,7 @@ class PackedAttention(nn.Module):
     query: nn.Linear
     key: nn.Linear
     value: nn.Linear
+    dropout: nn.Dropout
 
     def forward(
         self, hidden_states: Tensor, *arguments: Any, **settings: Any
@@ -45,7 +48,11 @@ class PackedAttention(nn.Module):
         """Attend within each window in `run_packed`, and otherwise as the library does."""
         runs = getattr(_current, "runs", None)
         if runs is None:
+            mask, *others = arguments or (settings.pop("attention_mask", None),)
+            if trains_in_bf16(hidden_states) and self._is_plain(*others, *settings.values()):
+                return (self._attend_in_bf16(hidden_states, mask),)
             library: Any = super()
+            arguments = (mask, *others)
             return library.forward(hidden_states, *arguments, **settings)
         shape = (-1, self.num_attention_heads, self.attention_head_size)
         layers = (self.query, self.key, self.value)
@@ -61,6 +68,19 @@ class PackedAttention(nn.Module):
             contexts.append(context.transpose(1, 2).reshape(end - start, -1))
             start = end
         return (torch.cat(contexts)[None],)
+
+    def _is_plain(self, *others: Any) -> bool:
+        """Check that there is no dropout, no cache, and no second input."""
+        dropout = getattr(self, "dropout_prob", self.dropout.p) if self.training else 0.0
+        return not dropout and all(other is None or other is False for other in others)
+
+    def _attend_in_bf16(self, hidden_states: Tensor, mask: Tensor | None) -> Tensor:
+        shape = (self.num_attention_heads, self.attention_head_size)
+        query, key, value = (
+            layer(hidden_states).unflatten(-1, shape).transpose(1, 2)
+            for layer in (self.query, self.key, self.value)
+        )
+        return attend(query, key, value, mask).transpose(1, 2).flatten(2)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         # The class is made at run time, so that pickle cannot find it by name.

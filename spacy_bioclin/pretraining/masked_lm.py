@@ -4,7 +4,8 @@ al. 2019; Lewis et al. 2020). It runs on one CPU or GPU, or on several GPUs with
 import math
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,34 @@ class MaskedLM(nn.Module):
         RETURNS (dict[str, Tensor]): "loss", mean cross-entropy in nats.
         """
         chosen = labels != NO_LOSS
-        logits = self.logits(self.hidden(input_ids, attention_mask)[chosen])
+        with end_at(self.pretrained.base_model, chosen):
+            vectors = self.hidden(input_ids, attention_mask)
+        if vectors.ndim > chosen.ndim:  # of all pieces
+            vectors = vectors[chosen]
+        logits = self.logits(vectors)
         return {"loss": nn.functional.cross_entropy(logits.float(), labels[chosen])}
+
+
+@contextmanager
+def end_at(encoder: nn.Module, chosen: Tensor) -> Iterator[None]:
+    """Run the feed-forward part of the top layer on some pieces alone: no later layer needs the
+    others. The encoder then returns the vectors of these pieces, (n_chosen, width).
+
+    An encoder without a `feed_forward_chunk` in its top layer is left as it is.
+
+    chosen (Tensor): Pieces to predict, (n_blocks, length) bool.
+    """
+    layers = [module for module in encoder.modules() if hasattr(module, "feed_forward_chunk")]
+    if not layers:
+        yield
+        return
+    top: Any = layers[-1]
+    whole = top.feed_forward_chunk
+    top.feed_forward_chunk = lambda vectors: whole(vectors[chosen])
+    try:
+        yield
+    finally:
+        del top.feed_forward_chunk
 
 
 class MaskedTrainer(SequentialTrainer):
