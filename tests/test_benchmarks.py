@@ -28,6 +28,7 @@ PARTS = {
     "benchmarks.harness",
     "benchmarks.house_source",
     "benchmarks.readme",
+    "benchmarks.readme_ner",
     "benchmarks.deid.phi_suite.generate",
     "benchmarks.deid.phi_suite.templates",
     "benchmarks.deid.phi_suite.values",
@@ -180,3 +181,22 @@ def test_the_yardstick_compares_equal_seeds_and_tasks():
     assert encoder["verdict"] == "open"
     both = {task: {"seeds": 2, "points": [0.1, 0.2]} for task in yardstick.TASKS}
     assert yardstick.judge(both) == "gain"
+
+
+def test_ner_summarizes_the_settings_that_are_best_on_dev():
+    ner = load("benchmarks.accuracy.ner")
+
+    def trial(choice, seed, dev_f, test_f):
+        names = {"task": "bc5cdr", "system": "bioclin", "choice": choice, "seed": seed}
+        settings = {"updates": 900, "learn_rate": 5e-4, "tokens_per_update": 1024}
+        usage = {"train_cpu_seconds": 60.0, "train_seconds": 60.0, "train_peak_memory_mb": 1000}
+        f1 = {"dev_f": dev_f, "test_f": test_f, "annotate_words_per_second": 1.0}
+        return {**names, **settings, **usage, **f1}
+
+    two = [trial("base", 0, 0.80, 0.7), trial("base", 1, 0.82, 0.8)]
+    better = [trial("averages", 0, 0.83, 0.5), trial("averages", 1, 0.83, 0.6)]
+    once = [trial("lexical", 0, 0.99, 0.9)]
+    better[0] |= {"train_resumed": True, "train_cpu_seconds": 1.0}
+    row = ner.summarize(two + better + once)["bc5cdr bioclin"]
+    assert (row["choice"], row["seeds"], row["test_f_mean"]) == ("averages", 2, 0.55)
+    assert row["dev_f_mean"] == 0.83 and row["train_cpu_seconds_median"] == 60.0

@@ -21,7 +21,7 @@ from typing import Any
 import spacy
 import torch
 
-from benchmarks.accuracy.ner import score
+from benchmarks.accuracy.ner import TrialName, score
 from benchmarks.corpora import LANG, prepare
 from benchmarks.harness import (
     WORK,
@@ -39,7 +39,7 @@ from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.ner.distill.teacher import hash_files, read_texts
 
 TASK = "bc5cdr"
-TEACHER = WORK / "trials" / f"minilm-{TASK}-bioclin-0" / "training" / "model-last"
+TEACHER = TrialName("minilm", TASK).pipeline
 TEXTS = "pretraining/en/abstracts_from_train_dev.txt.xz"
 TOKENS_PER_UPDATE = 1024
 SYSTEMS = ("gold", "distilled")

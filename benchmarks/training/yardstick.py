@@ -47,6 +47,7 @@ BASE = {
     "training.optimizer.learn_rate.initial_rate": 2e-4,
     "training.batcher.size": 640,
 }
+BASE_CHOICE = "base"
 HIDDEN_DROPOUT = "components.transformer.model.transformer_config"
 # Choice -> the settings that differ from BASE and from the config. "config" is another file,
 # "updates" multiplies the number of updates.
@@ -242,7 +243,7 @@ def write_results() -> Path:
     rows += [read_json(path) for path in (WORK / "trials").glob("yardstick-*/*/result.json")]
     latest = {find_key(row): row for row in rows}
     rows = [latest[key] for key in sorted(latest)]
-    settings = {"config": CONFIG, "settings": BASE, "threads": 1}
+    settings = {"config": CONFIG, "settings": BASE, "updates": UPDATES, "threads": 1}
     return write_result(name, {**settings, "summary": summarize(rows), "rows": rows})
 
 

@@ -1,0 +1,234 @@
+"""Tables of named entities for README.md and the pages of docs, see benchmarks/readme.py."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = next(path for path in Path(__file__).resolve().parents if (path / "setup.cfg").is_file())
+RESULTS = ROOT / "benchmarks" / "results"
+NAMES = {
+    "bc5cdr": "BC5CDR (en)",
+    "ncbi-disease": "NCBI-disease (en)",
+    "meddocan": "MEDDOCAN (es)",
+    "pharmaconer": "PharmaCoNER (es)",
+    "cantemist": "CANTEMIST (es)",
+    "distemist": "DisTEMIST (es)",
+    "symptemist": "SympTEMIST (es)",
+    "medprocner": "MedProcNER (es)",
+    "maccrobat2020": "MACCROBAT2020 (en)",
+    "bc2gm": "BC2GM (en)",
+    "linnaeus": "LINNAEUS (en)",
+}
+TEMIST = ("distemist", "symptemist", "medprocner")
+ENCODERS = {
+    ("sm", "bioclin"): "**bioclin-sm** (included); `configs/ner.cfg`",
+    ("compact", "bioclin"): "**bioclin-compact** (included); `configs/ner.cfg`",
+    ("warm-start", "bioclin"): "bioclin-compact before its pretraining; `configs/ner.cfg`",
+    ("minilm", "bioclin"): "MiniLM, 22 M weights, uncased English; `configs/ner-lexical.cfg`",
+    ("random", "bioclin"): "random weights, 4 layers of width 256; `configs/ner.cfg`",
+    ("random", "spacy"): "the same encoder, spacy-transformers and spaCy's `ner`",
+}
+# Highest published strict F1 on test. The cards of the models are on the Hugging Face hub.
+HIGHEST = {
+    "meddocan": "0.980 ensemble, 0.971 one model: CLIN-X-ES (Lange et al., 2022)",
+    "pharmaconer": "0.923 ensemble, 0.901 one model: CLIN-X-ES; 0.924 XLM-R-large (IIC)",
+    "cantemist": "0.882 ensemble: CLIN-X-ES; 0.845 one model: bsc-bio-ehr-es (Carrino, 2022)",
+    "bc5cdr": "chemicals 0.961, diseases 0.912: OpenMed; 0.937, 0.852: Bio-LM large",
+    "ncbi-disease": "0.897 BioBERT, run again; 0.890 Bio-LM large (Lewis et al., 2020)",
+    "distemist": "0.797, ensembles of 10 and the official scorer (task paper)",
+    "symptemist": "0.748, ensembles of 10 and the official scorer (task paper)",
+    "medprocner": "0.809, ensembles of 10 and the official scorer (task paper)",
+}
+HAS_READ = (
+    "The text that `bioclin-compact` was pretrained on contains 130 of the 250 test cases of "
+    "DisTEMIST, SympTEMIST and MedProcNER, without their annotations."
+)
+
+
+def load(name: str) -> Any:
+    """Read one result file.
+
+    name (str): File name in benchmarks/results, without `.json`.
+    RETURNS (Any): The parsed JSON.
+    RAISES (SystemExit): If the file does not exist.
+    """
+    path = RESULTS / f"{name}.json"
+    if not path.is_file():
+        raise SystemExit(f"{path} does not exist: run the benchmark that writes it, or restore it")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def load_encoders() -> dict[str, dict[str, Any]]:
+    """Read the results of benchmarks/accuracy/ner.py that there are.
+
+    RETURNS (dict): Encoder -> the result file.
+    """
+    encoders = dict.fromkeys(encoder for encoder, _ in ENCODERS)
+    return {name: load(f"ner_{name}") for name in encoders if _is_there(f"ner_{name}")}
+
+
+def _is_there(name: str) -> bool:
+    return (RESULTS / f"{name}.json").is_file()
+
+
+def _f1(group: dict[str, Any]) -> str:
+    """Format mean, standard deviation and number of seeds."""
+    spread = f" ± {group['test_f_sd']:.3f}" if group["test_f_sd"] is not None else ""
+    return f"{group['test_f_mean']:.3f}{spread} ({group['seeds']})"
+
+
+def ner_table() -> str:
+    """Tabulate strict F1, time, memory and speed per corpus, encoder and system."""
+    lines = [
+        "| corpus | encoder and system | test F1 (seeds) | updates | training time, one core "
+        "| memory | annotation |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    rows = [
+        (name.split()[0], encoder, name.split()[1], group, _count_updates(result, name))
+        for encoder, result in load_encoders().items()
+        for name, group in result["summary"].items()
+    ]
+    for task, encoder, system, group, updates in sorted(rows, key=lambda row: row[0]):
+        seconds, memory = group["train_cpu_seconds_median"], group["train_peak_memory_mb"]
+        lines.append(
+            f"| {NAMES[task]} | {ENCODERS[encoder, system]} | {_f1(group)} | {updates} "
+            f"| {'–' if seconds is None else f'{seconds / 60:.0f} min'} "
+            f"| {'–' if memory is None else f'{memory / 1024:.1f} GB'} "
+            f"| {group['annotate_words_per_second_median']:,.0f} words/s |"
+        )
+    return "\n".join(lines)
+
+
+def _count_updates(result: dict[str, Any], name: str) -> str:
+    """State the number of updates of a row, and the choice of settings if it is not the base."""
+    group = result["summary"][name]
+    if "updates" in group:
+        choice = group["choice"]
+        return f"{group['updates']:,}" + (f", `{choice}`" if choice != "base" else "")
+    task, system = name.split()
+    found = {
+        trial["updates"]
+        for trial in result["trials"]
+        if (trial["task"], trial["system"]) == (task, system)
+    }
+    return ", ".join(f"{n:,}" for n in sorted(found))
+
+
+def highest_table() -> str:
+    """Tabulate test F1 of the encoders that ship beside the highest published."""
+    encoders = {
+        name: load_encoders()[name] for name in ("sm", "compact") if name in load_encoders()
+    }
+    lines = [
+        f"| test F1 (seeds) | {' | '.join(f'bioclin-{name}' for name in encoders)} "
+        "| highest published |",
+        "|---" * (2 + len(encoders)) + "|",
+    ]
+    for task, highest in HIGHEST.items():
+        groups = [result["summary"].get(f"{task} bioclin") for result in encoders.values()]
+        if any(groups):
+            cells = [_f1(group) if group else "–" for group in groups]
+            lines.append(f"| {NAMES[task]} | {' | '.join(cells)} | {highest} |")
+    return "\n".join(lines)
+
+
+def ner_line() -> str:
+    """Say which rows of `ner_table` are of trials with earlier settings, or of notes that the
+    encoder has read."""
+    encoders = load_encoders()
+    compact = encoders["compact"]["trials"]
+    tasks = {trial["task"] for trial in compact if trial.get("max_tokens") != "auto"}
+    lines = ["± is the standard deviation over seeds."]
+    if tasks:
+        names = ", ".join(NAMES[task] for task in sorted(tasks))
+        lines.append(
+            f"{names} with `bioclin-compact`, and all rows of MiniLM and random weights, were "
+            "measured before training notes were cut into the windows of the encoder; parts had "
+            "192 tokens."
+        )
+    if "cantemist" in tasks:
+        lines.append("There, CANTEMIST was also trained on dev1, which is part of dev now.")
+    if any(trial["task"] in TEMIST for trial in compact):
+        lines.append(HAS_READ)
+    return " ".join(lines)
+
+
+def default_encoder() -> str:
+    """Find the newest encoder that ships with results on BC5CDR and PharmaCoNER."""
+    for name in ("sm", "compact"):
+        found = load_encoders().get(name, {"summary": {}})["summary"]
+        if all(f"{task} bioclin" in found for task in ("bc5cdr", "pharmaconer")):
+            return name
+    raise SystemExit("no encoder has results on BC5CDR and PharmaCoNER")
+
+
+def headline_row() -> tuple[str, str, str]:
+    """Make the row of README.md for the encoder that ships."""
+    encoder = default_encoder()
+    rows = load(f"ner_{encoder}")["summary"]
+    groups = [rows[f"{task} bioclin"] for task in ("bc5cdr", "pharmaconer")]
+    seeds = " and ".join(dict.fromkeys(str(group["seeds"]) for group in groups))
+    return (
+        f"NER with `bioclin-{encoder}`, BC5CDR (en) and PharmaCoNER (es), strict F1, {seeds} "
+        f"{'seed' if seeds == '1' else 'seeds'}",
+        " and ".join(f"{group['test_f_mean']:.3f}" for group in groups),
+        "PharmaCoNER 0.924, XLM-R-large (published)",
+    )
+
+
+# -- choices ---------------------------------------------------------------------------------------
+
+
+def choices_section() -> str:
+    """Tabulate what each choice was worth on the yardstick, for docs/training.md."""
+    if not _is_there("yardstick"):
+        return "No choice has been measured yet."
+    result = load("yardstick")
+    tasks = ("pharmaconer", "bc5cdr")
+    parts = []
+    for kind, title in (("choices", "choice"), ("encoders", "encoder")):
+        rows = [row for row in result["summary"][kind] if row["updates"] == result["updates"]]
+        rows = [row for row in rows if row["tasks"]]
+        if not rows:
+            continue
+        beside = "the same encoder without it" if kind == "choices" else "`bioclin-compact`"
+        lines = [
+            f"| {title}, points of dev F1 beside {beside} (seeds) | "
+            + " | ".join(NAMES[task] for task in tasks)
+            + " | processor time | verdict |",
+            "|---|" + "---|" * (len(tasks) + 2),
+        ]
+        for row in rows:
+            cells = [_points(row["tasks"].get(task)) for task in tasks]
+            ratios = [compared["cpu_ratio"] for compared in row["tasks"].values()]
+            lines.append(
+                f"| {_describe(row, result)} | {' | '.join(cells)} "
+                f"| {sum(ratios) / len(ratios):.2f} × | {row['verdict']} |"
+            )
+        parts.append("\n".join(lines))
+    parts.append(
+        f"Each figure is the mean over seeds of the difference on dev after {result['updates']} "
+        "updates of 640 words with a learning rate of 2e-4, from "
+        "`benchmarks/training/yardstick.py`. A gain is better in at least two seeds, in each of "
+        "them on both corpora. What was not better once is no gain, and the rest is open."
+    )
+    return "\n\n".join(parts)
+
+
+def _points(compared: dict[str, Any] | None) -> str:
+    return f"{compared['points_mean']:+.1f} ({compared['seeds']})" if compared else "–"
+
+
+def _describe(row: dict[str, Any], result: dict[str, Any]) -> str:
+    """Describe a row: the settings of a choice by the last two parts of their names."""
+    if row["choice"] == "base":
+        return f"`{row['encoder']}`"
+    rows = (one for one in result["rows"] if one["choice"] == row["choice"])
+    settings = next(rows)["settings"]
+    named = (
+        f"`{'.'.join(path.split('.')[-2:])} = {value}`"
+        for path, value in settings.items()
+        if path != "updates"
+    )
+    return f"{row['encoder']}: {', '.join(named)}"
