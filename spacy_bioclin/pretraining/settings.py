@@ -11,9 +11,7 @@ from typing import Annotated
 from typing_extensions import Doc
 
 Steps = Annotated[int, Doc("Number of updates")]
-LearnRate = Annotated[
-    float, Doc("Peak learning rate: warm-up over 6 % of the steps, then linear decay")
-]
+LearnRate = Annotated[float, Doc("Peak learning rate, followed by linear decay")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +20,7 @@ class TrainerSettings:
 
     steps: Steps = 10_000
     learn_rate: LearnRate = 5e-4
+    warmup: Annotated[float, Doc("Share of the steps before the peak learning rate")] = 0.06
     precision: Annotated[str, Doc("auto, bf16, fp16 or fp32")] = "auto"
     seed: Annotated[int, Doc("Random seed for data, masks and new weights")] = 0
     max_seconds: Annotated[float, Doc("Stop with a checkpoint after this time; 0 for no limit")] = 0

@@ -198,8 +198,10 @@ def make_training_arguments(
 
     every (int): Updates between two checkpoints.
     more (Any): Further arguments of the Trainer.
-    RAISES (BioclinError): The library accelerate is not installed.
+    RAISES (BioclinError): The library accelerate is not installed, or a setting is invalid.
     """
+    if not 0 <= settings.warmup < 1:
+        raise BioclinError(f"warmup = {settings.warmup}: want a share from 0 up to below 1")
     if not is_accelerate_available():
         raise BioclinError("The Trainer needs accelerate: pip install 'spacy-bioclin[pretrain]'")
     use_cpu = not torch.cuda.is_available()
@@ -209,7 +211,7 @@ def make_training_arguments(
         max_steps=settings.steps,
         learning_rate=settings.learn_rate,
         lr_scheduler_type="linear",
-        warmup_ratio=0.06,
+        warmup_ratio=settings.warmup,
         optim="adamw_torch_fused",
         weight_decay=0.01,
         logging_steps=max(1, every // 10),

@@ -81,7 +81,8 @@ def _old_pieces(
 ) -> list[int]:
     """Split a new piece with this text into pieces of the old tokenizer.
 
-    A piece from inside a word is looked up with its prefix.
+    A piece from inside a word is split as inside a word: WordPiece marks what continues a word,
+    SentencePiece what begins one.
     """
     is_inside = piece.startswith("##") or (piece[0] not in WORD_START and text[:1].isalpha())
     text = text.removeprefix("##").strip()
@@ -90,6 +91,13 @@ def _old_pieces(
         inside = "##" + (normalizer.normalize_str(text) if normalizer else text)
         if inside in known:
             return [known[inside]]
+        if "▁" in known:
+            if text in known:
+                return [known[text]]
+            # With a letter before it, the text does not begin the word.
+            ids = old("a" + text, add_special_tokens=False, verbose=False)["input_ids"]
+            if old.convert_ids_to_tokens(ids[:1]) == ["▁a"]:
+                return [i for i in ids[1:] if i != old.unk_token_id]
     ids = old(text, add_special_tokens=False, verbose=False)["input_ids"]
     return [i for i in ids if i != old.unk_token_id]
 

@@ -2,6 +2,10 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +82,35 @@ def test_killed_at_any_moment_it_resumes_with_the_same_result(run, whole, tmp_pa
     record = run(out, resume=True)
     assert record["finished"] and record["loss"] == whole[1]["loss"]
     assert weights(out) == weights(whole[0])
+
+
+@pytest.mark.slow
+def test_kill_9_of_the_command_and_resume_give_the_same_weights(start, corpus, tmp_path):
+    def command(out, *more):
+        settings = {"--steps": 60, "--every": 10, "--batch-pieces": 64, "--length": 32}
+        settings |= {"--dropout": 0.1, "--precision": "fp32", "--learn-rate": 5e-3}
+        flat = [str(part) for pair in settings.items() for part in pair]
+        arguments = [str(corpus), "-o", str(out), "--start-from", str(start), *flat, *more]
+        return [sys.executable, "-W", "ignore", "-m", "spacy_bioclin", "pretrain", *arguments]
+
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run(command(tmp_path / "whole"), check=True, **quiet)
+    parts = tmp_path / "parts"
+    child = subprocess.Popen(command(parts), **quiet)
+    end = time.monotonic() + 300
+    while not (parts / "checkpoint-20" / WHOLE).exists():
+        assert child.poll() is None and time.monotonic() < end
+        time.sleep(0.01)
+    child.kill()
+    assert child.wait() == -signal.SIGKILL
+    assert not (parts / "encoder").exists()
+    subprocess.run(command(parts, "--resume"), check=True, **quiet)
+    assert weights(parts) == weights(tmp_path / "whole")
+    records = [
+        json.loads((out / "pretraining.json").read_text()) for out in (parts, tmp_path / "whole")
+    ]
+    assert records[0]["loss"] == records[1]["loss"]
+    assert records[0]["perplexity"] == records[1]["perplexity"]
 
 
 # Files that the Trainer would silently do without.

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 
 from spacy_bioclin.errors import BioclinError
@@ -56,6 +57,29 @@ def test_a_piece_inside_a_word_starts_from_the_old_one_inside_a_word(
         row = made[vocabulary.convert_tokens_to_ids(piece)]
         assert row.argmax() == known[f"##{piece}"]
         assert row.max() == 1
+
+
+def test_a_piece_inside_a_word_starts_from_those_of_sentencepiece_inside_a_word(
+    vocabulary: PreTrainedTokenizerFast,
+) -> None:
+    # "▁" marks the start of a word, so "ión" is inside one; "sp" is none, "s" and "p" are.
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁a", "▁s", "s", "p", "ión", "▁ión"]
+    backend = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=3))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    old = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", pad_token="<pad>")
+    new = learn_vocabulary(["ospo uspu aspa ispi", "tión ión dión ión"] * 9, size=285, kind="bpe")
+    made = new_vectors(old, new, torch.eye(len(old)))
+
+    def start_of(piece: str) -> dict[str, float]:
+        text = piece.replace("ó", "Ã³")  # the bytes of a byte-level BPE
+        row = made[new.convert_tokens_to_ids(text)]
+        return {pieces[i]: float(row[i]) for i in row.nonzero().flatten()}
+
+    assert start_of("ión") == {"ión": 1.0}
+    assert start_of("Ġión") == {"▁ión": 1.0}
+    assert start_of("s") == {"s": 1.0}
+    assert start_of("sp") == {"s": 0.5, "p": 0.5}
 
 
 def test_more_layers_than_there_are_is_an_error(tiny_encoder: Path) -> None:
