@@ -91,7 +91,7 @@ class EncoderShim(TorchShim):
         self._has_run = True
         if not self.rule.thaw():
             return self._predict_and_remember(inputs), lambda _: None
-        self._memory = self._converted = None
+        self.forget()
         random_state = torch.get_rng_state()
         on_gpu = self.device.type == "cuda"
         gpu_random_state = torch.cuda.get_rng_state(self.device) if on_gpu else None
@@ -127,6 +127,10 @@ class EncoderShim(TorchShim):
             self.rule.steps += 1
             self._has_run = False
         super().finish_update(optimizer)
+
+    def forget(self) -> None:
+        """Drop converted weights and vectors, since the weights change."""
+        self._memory = self._converted = None
 
     def get_training_state(self) -> dict[str, Any]:
         """Collect what the next step depends on besides the weights."""

@@ -5,16 +5,18 @@ per weight), and weights are stored as safetensors (thinc pickles them).
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import torch
-from thinc.api import Optimizer, get_torch_default_device
+from thinc.api import Optimizer, get_torch_default_device, xp2torch
 from thinc.shims.shim import Shim
 from torch import nn
 
 from ..errors import BioclinError, first_line
+from .averages import find_averages, update_averages
 from .outline import check_fit
 from .step import AdamWStep, UpdateRule, group_weights
 from .weights_io import MAGIC, pack_weights, unpack_weights
@@ -30,7 +32,7 @@ Backprop = Callable[[Any], None]
 class TorchShim(Shim):
     """Hold a torch module that takes and returns tensors.
 
-    Subclasses may override `run`, `make_rule`, `scales_gradients` and `get_weights`.
+    Subclasses may override `run`, `make_rule`, `scales_gradients`, `get_weights` and `forget`.
 
     build (Callable[..., nn.Module]): Makes a module from the keys of `cfg`; its weights need not be
         initialised.
@@ -157,6 +159,42 @@ class TorchShim(Shim):
         trained = [weight for weight in self.module.parameters() if weight.grad is not None]
         if trained:
             self.step.take(trained, optimizer, lr_scale=self.lr_scale)
+            if optimizer.averages is not None:
+                update_averages(self.id, self._learning_weights(), optimizer)
+
+    def _learning_weights(self) -> dict[str, nn.Parameter]:
+        """Find the weights that learn, sooner or later, by name."""
+        learning = {id(weight) for group in self.rule.groups for weight in group.weights}
+        weights = self.module.named_parameters()
+        return {name: weight for name, weight in weights if id(weight) in learning}
+
+    @contextmanager
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
+        """Replace weights for a while by their averages, see `Language.use_params`.
+
+        params (dict): `optimizer.averages`; it has no averages of weights that do not learn.
+        """
+        averages = find_averages(self.id, params)
+        if not averages:
+            yield
+            return
+        weights = dict(self.module.named_parameters())
+        trained = {name: weights[name].data for name in averages}
+        self._set_weights({name: xp2torch(average) for name, average in averages.items()})
+        try:
+            yield
+        finally:
+            self._set_weights(trained)
+
+    def _set_weights(self, values: dict[str, torch.Tensor]) -> None:
+        """Let weights be these tensors, without a copy."""
+        self.forget()
+        for name, weight in self.module.named_parameters():
+            if name in values:
+                weight.data = values[name]
+
+    def forget(self) -> None:
+        """Drop what was made from the weights, since they change."""
 
     def get_training_state(self) -> dict[str, Any]:
         """Collect what the next step depends on besides the weights."""
@@ -174,6 +212,13 @@ class TorchShim(Shim):
     def __getstate__(self) -> dict[str, Any]:
         # A copy starts with a fresh optimizer: the old one's state belongs to the old weights.
         return {**self.__dict__, "_step": None, "_awaits_backprop": False}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Averages of weights are stored by id, so a copy needs one of its own.
+        self.__dict__.update(state)
+        with Shim.global_id_lock:
+            Shim.global_id += 1
+            self.id = Shim.global_id
 
     def to_bytes(self) -> bytes:
         """Write settings and weights, see `pack_weights`; without a module, `MAGIC` alone."""

@@ -20,14 +20,15 @@ from ..errors import BioclinError
 from ..files import hash_files
 from ..outputs import open_folder
 from ..runs import RUN, check_made_from, read_object
+from ..torch_bridge.averages import get_averages, set_averages
 from ..torch_bridge.shim import TorchShim
 from ..vocab import save_pipeline
 
 STATE = "state"
 PIPELINE, VALUES = "pipeline", "values.pt"
-MOMENTS = ("mom1", "mom2")  # attributes of thinc's Adam: weight -> array
+ARRAYS = ("mom1", "mom2", "averages")  # attributes of thinc's Adam: weight -> array
 COUNTS = "nr_update"  # weight -> number of updates
-FORMAT = 2  # of the state; a later one has another number
+FORMAT = 3  # of the state; a later one has another number
 
 Evaluation = tuple[float, dict[str, Any]]  # main score, all scores
 
@@ -63,12 +64,14 @@ def save_state(
         "steps": progress.steps,
         "evaluations": json.dumps(progress.evaluations, default=_to_plain),
         "torch": [shim.get_training_state() for shim in _shims(nlp)],
+        "averages": [get_averages(shim.id, optimizer) for shim in _shims(nlp)],
         "thinc": {
             key: {
                 COUNTS: optimizer.nr_update[weight],
                 **{
                     name: torch.from_numpy(to_numpy(getattr(optimizer, name)[weight]))
-                    for name in MOMENTS
+                    for name in ARRAYS
+                    if weight in (getattr(optimizer, name) or {})
                 },
             }
             for key, weight in _weights(nlp)
@@ -147,6 +150,8 @@ def _restore(nlp: Language, optimizer: Optimizer, folder: Path) -> tuple[Progres
     values = torch.load(folder / VALUES, weights_only=True, map_location="cpu")
     for shim, state in zip(_shims(nlp), values["torch"], strict=True):
         shim.set_training_state(state)
+    for shim, state in zip(_shims(nlp), values["averages"], strict=True):
+        set_averages(shim.id, optimizer, state)
     ops = get_current_ops()
     for key, weight in _weights(nlp):
         for name, value in values["thinc"].get(key, {}).items():

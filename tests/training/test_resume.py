@@ -8,6 +8,7 @@ import spacy
 import torch
 from spacy.tokens import DocBin, Span
 from spacy.training.initialize import init_nlp
+from spacy.training.loop import train as spacy_train
 from spacy.util import load_config
 from typer.testing import CliRunner
 
@@ -101,6 +102,28 @@ def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, config,
     again = [line for line in rest.splitlines() if line.split() and line.split()[0].isdigit()]
     assert again and again == rows[-len(again) :]  # epochs, steps, losses and scores
     assert len(again) < len(rows)
+
+
+@pytest.mark.parametrize("config", ["ner.cfg", "ner-lexical.cfg"])
+def test_averages_are_saved_and_resumed(tmp_path, settings, config):
+    """model-best and model-last have the averages of the weights, those of torch and of thinc."""
+    settings = {**settings, "training.optimizer.use_averages": True}
+    run(settings, tmp_path / "whole", config=config)
+    run(settings, tmp_path / "killed", config=config, kill_at=4)
+    run(settings, tmp_path / "killed", config=config, resume=True)
+    run(settings, tmp_path / "killed", config=config, resume=True)  # which was finished
+    run({**settings, "training.optimizer.use_averages": False}, tmp_path / "no", config=config)
+    nlp = init_nlp(load_config(ROOT / "configs" / config, settings, interpolate=True))
+    (tmp_path / "spacy").mkdir()
+    spacy_train(nlp, tmp_path / "spacy", stdout=io.StringIO(), stderr=io.StringIO())
+    by_spacy = weights(tmp_path / "spacy" / LAST)
+    expected, got, trained = (weights(tmp_path / name / LAST) for name in ("whole", "killed", "no"))
+    assert all(torch.equal(tensor, got[key]) for key, tensor in expected.items())
+    assert all(torch.equal(tensor, by_spacy[key]) for key, tensor in expected.items())
+    learning = [key for key in expected if torch.is_floating_point(expected[key])]
+    assert not any(torch.equal(expected[key], trained[key]) for key in learning)
+    same = weights(tmp_path / "whole" / STATE / "pipeline")  # goes on with the weights themselves
+    assert all(torch.equal(same[key], trained[key]) for key in learning)
 
 
 def test_a_finished_run_does_not_change(tmp_path, settings):
