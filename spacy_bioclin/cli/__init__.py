@@ -42,6 +42,7 @@ COMMANDS = (
     "train.sweep",
     "train.evaluate",
     "train.distill_ner",
+    "train.ensemble",
     "deid.deid",
     "deid.deid_key",
     "deid.calibrate",

@@ -246,13 +246,18 @@ class ClinicalNer(EntityPipe):
         )
         return [_trim_blanks(doc, entities) for doc, entities in zip(docs, found, strict=True)]
 
-    def get_marginals(self, docs: list[Doc], *, temperature: float) -> list[np.ndarray]:
+    def get_marginals(
+        self, docs: list[Doc], *, temperature: float, annotate: bool = False
+    ) -> list[np.ndarray]:
         """Find the posterior probability of each tag of each token.
 
         temperature (float): Divides the scores; above 1 the probabilities are more even.
+        annotate (bool): Write the entities to the Docs, too, without scoring their tags twice.
         RETURNS (list[ndarray]): Per Doc, float16, (n_tokens, n_layers, n_tags).
         """
         scores = self._score(docs)
+        if annotate:
+            self.set_annotations(docs, self._find(docs, scores))
         if scores is None:
             shape = len(self.tag_sets), self.tag_sets[0].n_tags
             return [np.zeros((len(doc), *shape), dtype=np.float16) for doc in docs]

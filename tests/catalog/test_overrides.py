@@ -74,7 +74,7 @@ def test_train_and_distill_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     wrong = ("--training.maxsteps", 4)
     ner = ROOT / "configs" / "ner.cfg"
     paths = ("--paths.train", "x.spacy")
-    for command in (("train", ner), ("distill-ner", "teacher", ner)):
+    for command in (("train", ner), ("distill-ner", "teacher", ner), ("ensemble", ner)):
         done = run(*command, "-o", tmp_path / "out", *paths, *wrong)
         assert done.exit_code == 1
         assert "did you mean --training.max_steps?" in " ".join(done.output.split())

@@ -13,7 +13,9 @@ from spacy_bioclin.about import __version__
 from spacy_bioclin.cli import OLD_OPTIONS, app
 
 # Their output is a resumable folder, or is added to, or is a secret key that is never replaced.
-WITHOUT_OVERWRITE = {"pretrain", "distill", "align-encoder", "sweep", "fetch", "deid-key"}
+WITHOUT_OVERWRITE = {
+    *("pretrain", "distill", "align-encoder", "ensemble", "sweep", "fetch", "deid-key"),
+}
 
 
 def all_commands():

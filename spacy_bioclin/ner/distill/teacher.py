@@ -54,7 +54,10 @@ class Teacher:
         self.nlp = nlp
         self.temperature = temperature
         last = max(components.index(head) for head in self.heads.values())
-        self._after = nlp.pipe_names[last + 1 :]  # these may free the encoder's vectors
+        # What follows may free the encoder's vectors. The last head is run here, once: an ensemble
+        # has encoders of its own.
+        self._last = components[last]
+        self._disabled = nlp.pipe_names[last:]
 
     def annotate_texts(self, texts: Iterable[str]) -> Iterator[Doc]:
         """Make a Doc of each text, with the teacher's spans and probabilities of tags."""
@@ -89,11 +92,13 @@ class Teacher:
     def _annotate(
         self, texts: Iterator[tuple[str, Doc | None]]
     ) -> Iterator[tuple[Doc, Doc | None]]:
-        with self.nlp.select_pipes(disable=self._after):
+        with self.nlp.select_pipes(disable=self._disabled):
             for batch in minibatch(texts, self.nlp.batch_size):
                 docs = list(self.nlp.pipe([text for text, _ in batch]))
                 layers = {
-                    layer: head.get_marginals(docs, temperature=self.temperature)
+                    layer: head.get_marginals(
+                        docs, temperature=self.temperature, annotate=head is self._last
+                    )
                     for layer, head in self.heads.items()
                 }
                 for i, (doc, (_, gold)) in enumerate(zip(docs, batch, strict=True)):

@@ -446,7 +446,7 @@ def test_every_command_that_writes_is_here() -> None:
 
     elsewhere = {
         *("train", "distill-ner", "sweep", "fetch", "pretrain", "distill", "align-encoder"),
-        *("train-linker", "embed-kb", "package", "check-package", "learn-vocabulary"),
+        *("ensemble", "train-linker", "embed-kb", "package", "check-package", "learn-vocabulary"),
     }
     writing = {n for n, c in all_commands() if options(c) & {"--output", "out", "--overwrite"}}
     assert writing - {name.partition(" --")[0] for name in COMMANDS} <= elsewhere
