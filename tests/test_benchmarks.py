@@ -120,8 +120,8 @@ def test_parts_for_a_gpu_machine_are_joined_there(tmp_path, monkeypatch):
     folder = here / "corpora"
     folder.mkdir(parents=True)
     (folder / "notes.txt").write_bytes(random.Random(0).randbytes(3000))
-    gpu_pack.pack(here / "libraries.tar.xz", folder, here)
-    gpu_pack.pack(here / "work.tar.xz", folder, here)
+    gpu_pack.pack(here / "libraries.tar.xz", folder, "corpora")
+    gpu_pack.pack(here / "work.tar.xz", folder, "corpora")
     parts = gpu_pack.cut_into_parts([here / "libraries.tar.xz", here / "work.tar.xz"], 2000)
     assert len(parts) == 4 and all(
         sum((here / f"part-{n}" / name).stat().st_size for name in names) <= 2000

@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmarks import harness
 from benchmarks.harness import RESULTS, ROOT, make_parser, read_json, write_result
+from benchmarks.pretraining import REBUILT
 from spacy_bioclin.pretraining.compact import build_compact_encoder
 from spacy_bioclin.pretraining.record import draw_perplexity
 
@@ -76,7 +77,7 @@ def kill_and_resume(cleaned: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("built", type=Path, nargs="?", default=ROOT / "encoders" / "rebuild")
+    parser.add_argument("built", type=Path, nargs="?", default=REBUILT)
     parser.add_argument("--others", type=Path, nargs="*", default=[], help="other trainings")
     arguments = parser.parse_args()
     folders = [arguments.built / "pretraining", *arguments.others]

@@ -1,13 +1,17 @@
 """Pieces per word of vocabularies learnt from the cleaned text, beside the pretrained MiniLM's.
 
     RAYON_NUM_THREADS=1 python -m benchmarks.pretraining.vocabulary
+    python -m benchmarks.pretraining.vocabulary --included    # learns none
 
 Words are separated by blanks. Every vocabulary is learnt with equal shares of Spanish and
 English words. Held-out text was not learnt from; much of the corpora's dev splits (never a test
 split) was, so they flatter ours. A vocabulary that is learnt is kept, with its seconds, in
-.work/benchmarks/vocabulary and not learnt again.
+.work/benchmarks/vocabulary and not learnt again. --included measures the vocabularies of the
+included encoders only. Text from Latin America is in latin_american.txt: 300 invented sentences with
+regional words.
 """
 
+import itertools
 import os
 import time
 from pathlib import Path
@@ -15,23 +19,35 @@ from typing import Any
 
 from transformers import AutoTokenizer
 
-from benchmarks.corpora import LANG, SPLITS, encoder_folder, read_annotated
-from benchmarks.harness import ROOT, WORK, keep, make_parser, read_json, write_result
+from benchmarks.corpora import LANG, SHIPPED, SPLITS, encoder_folder, read_annotated
+from benchmarks.harness import WORK, keep, make_parser, read_json, write_result
+from benchmarks.pretraining import REBUILT
 from spacy_bioclin.pretraining.text.corpus import find_files, read_in_shares, read_sentences
 from spacy_bioclin.pretraining.vocabulary import KINDS, learn_vocabulary, pieces_per_word
 
-CORPUS = ROOT / "encoders" / "rebuild" / "clean"
 SIZES = (16384, 8192, 32768, 24576)
+REGIONAL = Path(__file__).with_name("latin_american.txt")
+
+
+def read_regional() -> dict[str, list[str]]:
+    """Read the invented sentences of each country, after the licence at the top."""
+    countries: dict[str, list[str]] = {}
+    for part in REGIONAL.read_text("utf-8").split("\n# ")[2:]:
+        country, *sentences = part.splitlines()
+        countries[country] = sentences
+    return countries
 
 
 def read_texts(corpus: Path) -> dict[str, list[str]]:
-    """Read held-out sentences and documents of dev splits, by name."""
+    """Read held-out sentences, documents of dev splits and regional sentences, by name."""
     held_out = find_files(corpus, "held-out").items()
     texts = {f"{lang}, held out": list(read_sentences(path)) for lang, path in held_out}
     for task, lang in LANG.items():
         documents = read_annotated(task, *SPLITS[task]["dev"])
         texts[f"{lang}, {task} dev"] = [document.text for document in documents]
-    return texts
+    countries = read_regional()
+    texts["es, Latin America"] = list(itertools.chain.from_iterable(countries.values()))
+    return texts | {f"es, {country}": sentences for country, sentences in countries.items()}
 
 
 def learn(training: list[str], kind: str, size: int) -> dict[str, Any]:
@@ -74,22 +90,25 @@ def show(rows: list[dict[str, Any]], names: list[str]) -> None:
 
 def main() -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--corpus", type=Path, default=CORPUS)
+    parser.add_argument("--corpus", type=Path, default=REBUILT / "clean")
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    parser.add_argument("--included", action="store_true", help="only those of included encoders")
     arguments = parser.parse_args()
     files = find_files(arguments.corpus, "train")
-    training = list(read_in_shares(files, {}))
     texts = read_texts(arguments.corpus)
-    for size in arguments.sizes:
-        for kind in arguments.kinds:
-            print(learn(training, kind, size), flush=True)
-    # Those of earlier calls too.
-    known = (WORK / "vocabulary").glob("*/learnt.json")
-    vocabularies: list[dict[str, Any]] = [
-        {**read_json(path), "folder": path.parent} for path in known
-    ]
-    vocabularies.sort(key=lambda row: (KINDS.index(row["kind"]), row["size"]))
+    vocabularies: list[dict[str, Any]] = []
+    if not arguments.included:
+        training = list(read_in_shares(files, {}))
+        for size in arguments.sizes:
+            for kind in arguments.kinds:
+                print(learn(training, kind, size), flush=True)
+        # Those of earlier calls too.
+        known = (WORK / "vocabulary").glob("*/learnt.json")
+        vocabularies = [{**read_json(path), "folder": path.parent} for path in known]
+        vocabularies.sort(key=lambda row: (KINDS.index(row["kind"]), row["size"]))
+    included = sorted(SHIPPED.parent.iterdir())
+    vocabularies += [{"name": path.name, "folder": path} for path in included]
     vocabularies.append({"name": "MiniLM", "folder": encoder_folder("minilm", "", Path())})
     rows = [measure(row, texts) for row in vocabularies]
     n_words = {
@@ -101,7 +120,8 @@ def main() -> None:
     }
     threads = os.environ.get("RAYON_NUM_THREADS", "all")
     result = {"threads": threads, "words": n_words, "vocabularies": rows}
-    print(write_result("vocabulary", result))
+    name = "vocabulary_included" if arguments.included else "vocabulary"
+    print(write_result(name, result))
     show(rows, list(texts))
 
 
