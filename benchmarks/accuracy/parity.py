@@ -1,9 +1,10 @@
 """Do bf16, fp16 and int8 find the entities that fp32 finds?
 
     python -m benchmarks.accuracy.parity  # trains what accuracy/ner.py random has not trained yet
+    python -m benchmarks.accuracy.parity --encoder sm --tasks bc5cdr
 
-Annotates the whole test splits of MEDDOCAN and BC5CDR in each precision with the compact pipelines
-that accuracy/ner.py trained, and counts the entities (offsets and label) that each has in common
+Annotates the whole test splits of MEDDOCAN and BC5CDR in each precision with the pipelines that
+accuracy/ner.py trained, and counts the entities (offsets and label) that each has in common
 with fp32. On a CPU: bf16 and int8; where there is a GPU: bf16 and fp16 there. bf16 gives the same
 kind of figures on any processor, but is only fast where the hardware multiplies it; the result says
 whether this machine does or emulates it.
@@ -36,9 +37,11 @@ def load(pipeline: Path, precision: str) -> Language:
     return nlp
 
 
-def compare(task: str, precisions: tuple[str, ...], n_docs: int | None) -> dict[str, Any]:
+def compare(
+    encoder: str, task: str, precisions: tuple[str, ...], n_docs: int | None
+) -> dict[str, Any]:
     """Count entities and those in common with fp32, and score strict F1, per precision."""
-    pipeline, corpus = trained("random", task), prepare(task) / "test.spacy"
+    pipeline, corpus = trained(encoder, task), prepare(task) / "test.spacy"
     found: dict[str, set[tuple[int, int, int, str]]] = {}
     result = {}
     with Progress() as progress:
@@ -63,14 +66,19 @@ def compare(task: str, precisions: tuple[str, ...], n_docs: int | None) -> dict[
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--tasks", nargs="+", choices=sorted(LANG), default=sorted(LANG))
+    parser.add_argument("--encoder", choices=("compact", "sm", "random"), default="random")
     parser.add_argument("--docs", type=int, help="only so many of each test split")
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cuda":
         spacy.require_gpu()
     precisions = PRECISIONS[device.type]
-    tasks = {task: compare(task, precisions, arguments.docs) for task in arguments.tasks}
+    tasks = {
+        task: compare(arguments.encoder, task, precisions, arguments.docs)
+        for task in arguments.tasks
+    }
     result = {
+        "encoder": arguments.encoder,
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
         "bf16": "in hardware" if has_fast_bf16(device) else "emulated",
         "threads": torch.get_num_threads(),
@@ -78,7 +86,8 @@ def main() -> None:
         "aims": AIMS,
         "tasks": tasks,
     }
-    report("parity_gpu" if device.type == "cuda" else "parity", result)
+    name = "parity" if arguments.encoder == "random" else f"parity_{arguments.encoder}"
+    report(name + "_gpu" * (device.type == "cuda"), result)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""Pretraining: curves of the included encoder, and a training that is killed and resumed.
+"""Pretraining: curves of the included encoders, and a training that is killed and resumed.
 
     bash scripts/build_encoder.sh && python -m benchmarks.pretraining.curves
 
-Copies settings, perplexities and rates of encoders/rebuild (or of the folder that is given) into
+Copies settings, perplexities and rates of the encoders in assets/encoders into
 benchmarks/results/pretraining.json, beside other trainings if their folders are named, and draws
-them in pretraining.svg. Then it trains a tiny encoder on the held-out text three times: once
-without a stop, once killed with SIGKILL in the middle, and once more to the end with --resume. The
-losses of the two must be equal.
+them in pretraining.svg. Perplexities are compared only where vocabulary and held-out text are the
+same; pretraining/sources.py compares others. Then it trains a tiny encoder on the held-out text
+three times: once without a stop, once killed with SIGKILL in the middle, and once more to the end
+with --resume. The losses of the two must be equal.
 """
 
 import json
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import harness
+from benchmarks.corpora import SHIPPED
 from benchmarks.harness import RESULTS, ROOT, make_parser, read_json, write_result
 from benchmarks.pretraining import REBUILT
 from spacy_bioclin.pretraining.compact import build_compact_encoder
@@ -77,16 +79,17 @@ def kill_and_resume(cleaned: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("built", type=Path, nargs="?", default=REBUILT)
+    parser.add_argument("clean", type=Path, nargs="?", default=REBUILT / "clean")
     parser.add_argument("--others", type=Path, nargs="*", default=[], help="other trainings")
     arguments = parser.parse_args()
-    folders = [arguments.built / "pretraining", *arguments.others]
-    trainings = {
-        "shipped" if i == 0 else folder.name: read_json(folder / "pretraining.json")
-        for i, folder in enumerate(folders)
-    }
+    trainings = {}
+    for folder in [*sorted(SHIPPED.parent.iterdir()), *arguments.others]:
+        record = read_json(folder / "pretraining.json")
+        parts = [*record.pop("earlier", []), record]
+        for i, part in enumerate(parts, 1):
+            trainings[folder.name if len(parts) == 1 else f"{folder.name}, part {i}"] = part
     (RESULTS / "pretraining.svg").write_text(draw_perplexity(trainings), encoding="utf-8")
-    resumed = kill_and_resume(arguments.built / "clean")
+    resumed = kill_and_resume(arguments.clean)
     print(json.dumps(resumed))
     print(write_result("pretraining", {"trainings": trainings, "kill_and_resume": resumed}))
 

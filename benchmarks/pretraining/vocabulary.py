@@ -7,8 +7,8 @@ Words are separated by blanks. Every vocabulary is learnt with equal shares of S
 English words. Held-out text was not learnt from; much of the corpora's dev splits (never a test
 split) was, so they flatter ours. A vocabulary that is learnt is kept, with its seconds, in
 .work/benchmarks/vocabulary and not learnt again. --included measures the vocabularies of the
-included encoders only. Text from Latin America is in latin_american.txt: 300 invented sentences with
-regional words.
+included encoders only. Text from Latin America is in latin_american.txt: 300 invented sentences
+with regional words.
 """
 
 import itertools

@@ -1,14 +1,15 @@
-"""Time and memory of `spacy.load`: our base-size pipeline beside vanilla spacy-transformers'.
+"""Time and memory of `spacy.load`: our pipeline beside vanilla spacy-transformers'.
 
     python -m benchmarks.speed.load      # after benchmarks/speed/throughput.py … --encoder base
+    python -m benchmarks.speed.load --encoder sm
 
 Run it in an environment without benchmarks/peers.txt: spaCy imports the module behind every entry
 point that is installed, those of edsnlp too, and both loads take longer.
 
-Both pipelines hold the same encoder (12 layers, width 768, 124 M random weights). Each load runs in
-a fresh process, in turns; a first round, which also brings the files into the page cache, does not
-count. The process imports all libraries before it looks at the clock and at its resident memory, so
-what is reported is the pipeline's own: of the load, and of a first note after it.
+Both pipelines hold the same encoder (base: 12 layers, width 768, 124 M random weights). Each load
+runs in a fresh process, in turns; a first round, which also brings the files into the page cache,
+does not count. The process imports all libraries before it looks at the clock and at its resident
+memory, so what is reported is the pipeline's own: of the load, and of a first note after it.
 """
 
 import json
@@ -91,6 +92,7 @@ def compare(folder: Path, n_rounds: int) -> dict[str, Any]:
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--encoder", default="base", help="compact, sm, random or base")
     parser.add_argument("--child", metavar="FOLDER", help="pipeline to load once")
     arguments = parser.parse_args()
     if arguments.child:
@@ -98,13 +100,15 @@ def main() -> None:
         return
     import torch
 
-    from benchmarks.speed.pipelines import make_systems, texts_of
+    from benchmarks.speed.pipelines import ENCODERS, make_systems, texts_of
 
-    folder = WORK / "speed" / "base"
-    make_systems("base", folder, texts_of("meddocan", 4))
+    if arguments.encoder not in ENCODERS:
+        parser.error(f"--encoder is one of {', '.join(ENCODERS)}")
+    folder = WORK / "speed" / arguments.encoder
+    make_systems(arguments.encoder, folder, texts_of("meddocan", 4))
     about = {"threads": torch.get_num_threads(), "edsnlp_installed": bool(find_spec("edsnlp"))}
     result = {**about, **compare(folder, arguments.rounds)}
-    report("load", result)
+    report("load" if arguments.encoder == "base" else f"load_{arguments.encoder}", result)
 
 
 if __name__ == "__main__":

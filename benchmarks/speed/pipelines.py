@@ -17,6 +17,8 @@ from benchmarks.harness import ROOT
 from benchmarks.speed.systems import PEER_OVERLAP, WINDOW
 from spacy_bioclin.corpora.docbin import read_docs
 
+# Those of accuracy/ner.py, and "base", which is random too.
+ENCODERS = ("compact", "sm", "random", "base")
 TRIAGE_WORDS = 40
 # Share of tokens that the head of the random base encoder takes for entities, as in MEDDOCAN.
 BASE_ENTITY_SHARE = 0.05

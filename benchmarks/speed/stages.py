@@ -14,7 +14,7 @@ import spacy
 import torch
 
 from benchmarks.harness import WORK, make_parser, report, time_call
-from benchmarks.speed.pipelines import make_systems, texts_of
+from benchmarks.speed.pipelines import ENCODERS, make_systems, texts_of
 from benchmarks.speed.systems import WINDOW
 from spacy_bioclin.encoders.pieces import split_into_pieces
 from spacy_bioclin.ner.inference import find_entities
@@ -87,7 +87,7 @@ def measure(encoder: str, n_docs: int) -> dict[str, float]:
 
 def main() -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--encoder", choices=["compact", "random", "base"], default="random")
+    parser.add_argument("--encoder", choices=ENCODERS, default="random")
     parser.add_argument("--docs", type=int, default=64)
     arguments = parser.parse_args()
     stages = measure(arguments.encoder, arguments.docs)

@@ -22,7 +22,7 @@ from transformers import AutoTokenizer
 
 from benchmarks.corpora import prepare
 from benchmarks.harness import WORK, Result, compare_workers, make_parser, report, write_json
-from benchmarks.speed.pipelines import make_systems, texts_of
+from benchmarks.speed.pipelines import ENCODERS, make_systems, texts_of
 from benchmarks.speed.systems import SYSTEMS
 from benchmarks.speed.training_systems import write_parts
 from spacy_bioclin.encoders.precision import has_fast_bf16
@@ -89,7 +89,7 @@ def runnable(systems: Iterable[str]) -> list[str]:
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("what", choices=["annotate", "train"])
-    parser.add_argument("--encoder", choices=["compact", "random", "base"], required=True)
+    parser.add_argument("--encoder", choices=ENCODERS, required=True)
     parser.add_argument("--notes", nargs="+", choices=["meddocan", "triage"], default=["meddocan"])
     parser.add_argument("--docs", type=int, default=64, help="notes to annotate")
     parser.add_argument("--parts", type=int, default=128, help="parts of notes to train on")
