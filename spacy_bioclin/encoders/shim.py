@@ -6,13 +6,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..errors import BioclinError
 from ..torch_bridge.memory import free_memory, is_out_of_memory
 from ..torch_bridge.shim import Backprop, TorchShim
 from .loading import build_empty
 from .precision import autocast, choose_precision, convert_linear_layers
 from .strategy.apply import Tuning
 from .strategy.linear import copy_merged
-from .strategy.settings import Strategy
+from .strategy.settings import SECTION, Strategy
 from .vectors import VectorMemory
 
 
@@ -49,6 +50,12 @@ class EncoderShim(TorchShim):
     def _training_dtype(self) -> torch.dtype:
         precision = "auto" if self.precision == "int8" else self.precision
         return choose_precision(precision, self.device).dtype
+
+    @property
+    def adversary(self) -> tuple[nn.Parameter, float] | None:
+        """The table of piece embeddings, and how far adversarial training moves it."""
+        radius = self.strategy.adversarial
+        return (self.module.transformer.get_input_embeddings().weight, radius) if radius else None
 
     def make_rule(self) -> Tuning:
         """Apply the strategy to the encoder."""
@@ -87,7 +94,15 @@ class EncoderShim(TorchShim):
 
         If no weight learns, the encoder is run as for annotation and the callback does nothing. If
         the backward pass runs out of memory, both passes are repeated with less.
+
+        RAISES (BioclinError): The strategy is adversarial, and the training loop is spaCy's own.
         """
+        if self.adversary is not None and not self.is_repeated:
+            raise BioclinError(
+                f"{SECTION} {self.strategy.show('adversarial')}: runs every batch twice, which "
+                "only `bioclin train` does, not `spacy train` or nlp.update(): train with it, or "
+                "set adversarial to 0"
+            )
         self._has_run = True
         if not self.rule.thaw():
             return self._predict_and_remember(inputs), lambda _: None

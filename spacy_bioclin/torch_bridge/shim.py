@@ -32,7 +32,8 @@ Backprop = Callable[[Any], None]
 class TorchShim(Shim):
     """Hold a torch module that takes and returns tensors.
 
-    Subclasses may override `run`, `make_rule`, `scales_gradients`, `get_weights` and `forget`.
+    Subclasses may override `run`, `make_rule`, `scales_gradients`, `adversary`, `get_weights` and
+    `forget`.
 
     build (Callable[..., nn.Module]): Makes a module from the keys of `cfg`; its weights need not be
         initialised.
@@ -50,6 +51,8 @@ class TorchShim(Shim):
         # A forward pass whose backward pass has not run yet must still find the weights it used.
         self._awaits_backprop = False
         self._deferred_step: Optimizer | None = None
+        # Whether the training loop runs every batch again with moved weights, see `adversary`.
+        self.is_repeated = False
         # Loaded weights are views of the bytes they came in.
         self._is_view = False
 
@@ -86,6 +89,11 @@ class TorchShim(Shim):
     def scales_gradients(self) -> bool:
         """Whether activations are in fp16 during training."""
         return False
+
+    @property
+    def adversary(self) -> tuple[nn.Parameter, float] | None:
+        """The weight that adversarial training moves, and how far; None without such training."""
+        return None
 
     def make_rule(self) -> UpdateRule:
         """Decide which weights of the module learn."""

@@ -125,14 +125,17 @@ class TaskUpdates:
         self,
         examples: Iterable[Example],
         *,
-        losses: dict[str, float],
+        losses: dict[str, float] | None,
         exclude: Iterable[str],
         **options: Any,
     ) -> None:
-        """Add to the gradients, see `Language.update`."""
+        """Add to the gradients, see `Language.update`.
+
+        losses (dict[str, float] | None): Updated; None for a repeated batch, which is not counted.
+        """
         weights = self._get_weights()
         for name, pipe in self.nlp.pipeline:
-            if name not in exclude and isinstance(pipe, TrainableComponent):
+            if losses is not None and name not in exclude and isinstance(pipe, TrainableComponent):
                 losses.setdefault(name, 0.0)  # loggers want one of each
         for task, group in _group(examples).items():
             heads = self._heads[task].difference(exclude)
@@ -144,6 +147,8 @@ class TaskUpdates:
                     self.nlp.update(group, losses=added, exclude=others, **options)
                     finish_backprop(self.nlp, learning)
             self._updated |= learning
+            if losses is None:
+                continue
             for name, loss in added.items():
                 losses[name] = losses.get(name, 0.0) + float(loss)
             total = sum(float(added.get(name, 0.0)) for name in sorted(heads))

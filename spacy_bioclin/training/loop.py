@@ -30,6 +30,7 @@ from ..interrupts import tell
 from ..outputs import check_inputs, check_output, grow_folder, open_folder, remove
 from ..vocab import save_pipeline
 from .initialize import set_seed_and_allocator
+from .repeats import RepeatedUpdates
 from .several import TaskTraining, draw_apart
 from .state import (
     STATE,
@@ -150,6 +151,7 @@ def _train(
     else:
         for name in (BEST, LAST, STATE, f".{STATE}.old", JSON, PICTURE):
             remove(output / name)
+    learner = RepeatedUpdates(nlp, learner, frozen)
     tell(partial(describe_kept, output))
     steps = train_while_improving(
         learner,
@@ -163,7 +165,7 @@ def _train(
         max_steps=settings["max_steps"],
         eval_frequency=settings["eval_frequency"],
         annotating_components=settings["annotating_components"],
-        before_update=before_update,
+        before_update=before_update and (lambda _, state: before_update(nlp, state)),
     )
     before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
     try:

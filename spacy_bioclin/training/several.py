@@ -1,7 +1,8 @@
 """Train on several tasks with spaCy's loop."""
 
+import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -11,7 +12,6 @@ from spacy.training import Example
 
 from ..corpora.task_corpora import TaskCorpora
 from ..errors import BioclinError
-from .balance import average_weights
 from .heads import TaskUpdates, find_task_heads
 from .state import Evaluation
 from .task_checks import check_annotation, check_places
@@ -19,6 +19,9 @@ from .task_report import print_scores, write_report
 from .task_scores import TASKS, TaskScorer
 
 Batches = Iterator[tuple[int, list[Example]]]
+TEMPERATURE = (
+    2.0  # of `average_weights`, as in the paper; the larger, the more even are the weights
+)
 
 
 class TaskTraining:
@@ -101,6 +104,30 @@ class TaskTraining:
                 for task, factor in average_weights(self._weights, losses).items():
                     self._weights[task] *= factor
         return self._weights
+
+
+def average_weights(
+    tasks: Collection[str], losses: Sequence[Mapping[str, float]]
+) -> dict[str, float]:
+    """Weight tasks by how slowly their losses fall: the dynamic weight average (Liu et al. 2019,
+    End-to-End Multi-Task Learning with Attention, eq. 7).
+
+    tasks (Collection[str]): Names of the tasks.
+    losses (Sequence[Mapping[str, float]]): Mean loss of each task between evaluations, the oldest
+        first. The first is left out: it is of one batch.
+    RETURNS (dict[str, float]): Task -> weight; their mean is 1. All are 1 until each task has two
+        losses.
+    """
+    rates = {}
+    for task in tasks:
+        known = [part[task] for part in losses[1:] if task in part]
+        if len(known) < 2 or known[-2] <= 0:
+            return dict.fromkeys(tasks, 1.0)
+        rates[task] = known[-1] / known[-2]
+    top = max(rates.values())
+    powers = {task: math.exp((rate - top) / TEMPERATURE) for task, rate in rates.items()}
+    total = sum(powers.values())
+    return {task: len(powers) * power / total for task, power in powers.items()}
 
 
 def draw_apart(batches: Batches) -> Batches:

@@ -60,6 +60,10 @@ TRAIN = {
         {"lora_rank": 4, "mixout": 0.5},
         [SECTION, "lora_rank = 4, mixout = 0.5", "leave out"],
     ),
+    "adversarial with frozen embeddings": (
+        {"adversarial": 1.0, "freeze_layers": 1},
+        [SECTION, "adversarial = 1.0, freeze_layers = 1", "leave out"],
+    ),
     "LoRA in a frozen encoder": (
         {"lora_rank": 4, "freeze_layers": 2},
         [SECTION, "freeze_layers = 2, lora_rank = 4"],

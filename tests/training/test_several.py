@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.training.balance import average_weights
 from spacy_bioclin.training.epochs import count_updates, set_updates
 from spacy_bioclin.training.initialize import init_pipeline
 from spacy_bioclin.training.loop import BEST, LAST, check_new, train
+from spacy_bioclin.training.several import average_weights
 from spacy_bioclin.training.task_report import describe_evaluations
 from tests.training.several import (
     DRUG,

@@ -16,6 +16,8 @@ SECTION = "[components.transformer.model.strategy]"
 LAYER_KEYS = ("freeze_layers", "reinit_layers", "layer_decay", "unfreeze_steps")
 # Settings that have no effect if only low-rank differences are learned.
 WITHOUT_LORA = ("reinit_layers", "mixout", "pretrained_decay")
+# Settings with which the embeddings have no gradient, always or at first.
+WITHOUT_EMBEDDINGS = ("freeze_embeddings", "freeze_layers", "unfreeze_steps", "lora_rank")
 
 
 def _check_patterns(patterns: list[str]) -> list[str]:
@@ -54,6 +56,9 @@ class Strategy(settings.Settings):
     pretrained_decay (float): Weight decay toward the pretrained weights: in each step, weights move
         by this, times the rate, of their distance to them (L2-SP, Li et al. 2018; decoupled from
         Adam, Chen et al. 2020). The decay to zero is [training.optimizer] L2.
+    adversarial (float): In training, run each batch a second time with the piece embeddings moved
+        this far along their gradient, and add up the gradients of both passes (FGM, Miyato et al.
+        2017; see `RepeatedUpdates`). Only `bioclin train` does it. 0: no second pass.
     lora_rank (int): Keep the weights and learn a low-rank difference for some linear layers, which
         is added to their weights when the pipeline is stored (Hu et al. 2022). 0: no LoRA.
     lora_alpha (float): The difference is scaled by lora_alpha / lora_rank.
@@ -73,6 +78,7 @@ class Strategy(settings.Settings):
     unfreeze_steps: Count = 0
     mixout: float = Field(default=0.0, ge=0, lt=1)
     pretrained_decay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    adversarial: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     lora_rank: Count = 0
     lora_alpha: float = Field(default=8.0, gt=0, allow_inf_nan=False)
     lora_targets: Patterns | None = None
@@ -88,6 +94,16 @@ class Strategy(settings.Settings):
         for key in ("lora_alpha", "lora_targets"):
             if not self.lora_rank and self.is_set(key):
                 raise ValueError(f"{self.show(key)} has no effect: set lora_rank, or leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _check_adversarial(self) -> "Strategy":
+        for key in WITHOUT_EMBEDDINGS:
+            if self.adversarial and self.is_set(key):
+                raise ValueError(
+                    f"{self.show('adversarial', key)}: adversarial training needs the gradient of "
+                    "the embeddings, which do not learn then: leave out one of the two"
+                )
         return self
 
     def is_set(self, key: str) -> bool:

@@ -16,6 +16,7 @@ STRATEGIES = {
     },
     "unfrozen step by step": {"unfreeze_steps": 2, "bias_correction": False},
     "near the pretrained weights": {"mixout": 0.5, "pretrained_decay": 1.0},
+    "adversarial": {"adversarial": 1.0},
     "LoRA": {"lora_rank": 2},
     "LoRA step by step": {"lora_rank": 2, "unfreeze_steps": 2},
 }
