@@ -290,6 +290,21 @@ def linking_table() -> str:
     return "\n".join(lines)
 
 
+def linking_line() -> str:
+    """State which encoder made the vectors, and which pipeline found the mentions."""
+    corpora = load("linking_accuracy_test")["corpora"]
+    encoders = sorted({row["encoder"] for row in corpora.values() if row.get("encoder")})
+    pipelines = sorted({row["ner"] for row in corpora.values() if row.get("ner")})
+    parts = []
+    if encoders:
+        names = ", ".join(f"`{name}`" for name in encoders)
+        parts.append(f"The vectors are those of {names} (`bioclin align-encoder`).")
+    if pipelines:
+        names = ", ".join(f"`{name}`" for name in pipelines)
+        parts.append(f"End to end, the mentions are those of our pipelines ({names}).")
+    return " ".join(parts)
+
+
 TOGETHER_LANGS = {"es": "Spanish", "en": "English"}
 TOGETHER = {"joint": "together", "merged": "together, the same notes merged"}
 
@@ -461,7 +476,7 @@ def results_section() -> str:
     """Collect all tables for docs/results.md, under one heading per subject."""
     parts = {
         "De-identification": (deid_table, suite_table, deid_speed_line),
-        "Entity linking": (linking_table,),
+        "Entity linking": (linking_table, linking_line),
         "Named entities": (highest_table, ner_table, ner_line),
         "Several corpora in one pipeline": (together_table, together_line),
         "Fine-tuning": (
@@ -477,7 +492,7 @@ def results_section() -> str:
         "Installation": (clean_clone_line,),
     }
     return "\n\n".join(
-        "\n\n".join([f"## {title}", *(make() for make in makers)])
+        "\n\n".join([f"## {title}", *filter(None, (make() for make in makers))])
         for title, makers in parts.items()
     )
 

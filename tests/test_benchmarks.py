@@ -200,3 +200,15 @@ def test_ner_summarizes_the_settings_that_are_best_on_dev():
     row = ner.summarize(two + better + once)["bc5cdr bioclin"]
     assert (row["choice"], row["seeds"], row["test_f_mean"]) == ("averages", 2, 0.55)
     assert row["dev_f_mean"] == 0.83 and row["train_cpu_seconds_median"] == 60.0
+
+
+def test_linking_takes_the_pipeline_that_is_best_on_dev(tmp_path, monkeypatch):
+    ner = load("benchmarks.accuracy.ner")
+    monkeypatch.setattr(ner, "WORK", tmp_path)
+    assert ner.find_pipeline("sm", "bc5cdr") is None
+    for updates, dev_f in ((900, 0.8), (1800, 0.9), (3600, 0.95)):
+        trial = ner.TrialName("sm", "bc5cdr", updates=updates)
+        harness.write_json(trial.folder / "result.json", {"dev_f": dev_f})
+        if updates < 3600:  # the best has been removed
+            trial.pipeline.mkdir(parents=True)
+    assert ner.find_pipeline("sm", "bc5cdr") == ner.TrialName("sm", "bc5cdr", updates=1800).pipeline

@@ -143,6 +143,15 @@ def trained(encoder: str, task: str) -> Path:
     return trial.pipeline
 
 
+def find_pipeline(encoder: str, task: str) -> Path | None:
+    """Find our pipeline with seed 0 that is best on dev; None if none is trained."""
+    done = [
+        (read_json(path)["dev_f"], path.parent / "training" / "model-last")
+        for path in (WORK / "trials").glob(f"{encoder}-{task}-bioclin-0-*/result.json")
+    ]
+    return max(((f1, path) for f1, path in done if path.is_dir()), default=(0, None))[1]
+
+
 def train_and_score(trial: TrialName) -> dict[str, Any]:
     """Run a trial, or read what it measured before."""
     return keep(trial.folder / "result.json", lambda: run_trial(trial))

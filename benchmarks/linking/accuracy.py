@@ -1,12 +1,19 @@
 """How often gold mentions are linked to the right concept, and mentions that our NER finds.
 
-    python -m benchmarks.linking.accuracy align    # self-alignment of bioclin-compact, hours
+    python -m benchmarks.linking.accuracy full --start sm --ner sm   # align, then test: hours
+    python -m benchmarks.linking.accuracy align --start sm           # self-alignment alone
     python -m benchmarks.linking.accuracy dev  [--encoder FOLDER]
-    python -m benchmarks.linking.accuracy test [--encoder FOLDER]
+    python -m benchmarks.linking.accuracy test [--encoder FOLDER] [--ner sm]
+
+"full" aligns the encoder that --start names (X of assets/encoders/bioclin-X, or a folder) on the
+synonyms of all terminologies, embeds the names of each with it, trains the rankers and links the
+test split. What is finished is kept in .work/benchmarks/linking_accuracy and not done again; the
+alignment is resumed.
 
 Corpora, terminologies and gold rules: linking_data.py. For dev the rankers learn from train, for
 test from train and dev, whose mentions BioSyn too adds to its dictionary. NER pipelines for the
-end-to-end figures are those of benchmarks/accuracy/ner.py (learned from train), where they are.
+end-to-end figures are those of benchmarks/accuracy/ner.py with seed 0 (learned from train), where
+they are: of trials with several settings, the best on dev.
 """
 
 import time
@@ -18,8 +25,17 @@ from typing import Any
 import spacy
 
 from benchmarks import harness
-from benchmarks.corpora import SHIPPED
-from benchmarks.harness import RESULTS, data_dir, make_parser, read_json, write_result
+from benchmarks.accuracy.ner import find_pipeline
+from benchmarks.corpora import encoder_folder
+from benchmarks.harness import (
+    RESULTS,
+    data_dir,
+    keep,
+    make_parser,
+    read_json,
+    run_python,
+    write_result,
+)
 from benchmarks.linking.data import (
     CORPORA,
     TERMINOLOGIES,
@@ -57,13 +73,12 @@ from spacy_bioclin.tokenization.defined_abbreviations import (
 )
 
 WORK = harness.WORK / "linking_accuracy"
-TRIALS = harness.WORK / "trials"
-# NER pipeline of benchmarks/accuracy/ner.py and its label, for each corpus.
+# Task of benchmarks/accuracy/ner.py for each corpus, and the label of its mentions.
 NER = {
-    "ncbi-disease": ("compact-ncbi-disease-bioclin-0", None),
-    "bc5cdr-disease": ("compact-bc5cdr-bioclin-0", "Disease"),
-    "bc5cdr-chemical": ("compact-bc5cdr-bioclin-0", "Chemical"),
-    "cantemist": ("compact-cantemist-bioclin-0", None),
+    "ncbi-disease": ("ncbi-disease", None),
+    "bc5cdr-disease": ("bc5cdr", "Disease"),
+    "bc5cdr-chemical": ("bc5cdr", "Chemical"),
+    "cantemist": ("cantemist", None),
 }
 # Of the self-alignment; a core does 0.6 updates a second.
 ALIGN = ["--steps", "2600", "--batch-pairs", "128", "--learn-rate", "2e-4"]
@@ -93,14 +108,25 @@ def all_concepts() -> Iterator[Concept]:
             yield concept._replace(aliases=aliases, alternative_ids=(), parents=())
 
 
-def align() -> None:
-    from spacy_bioclin.cli import app
+def align(start: str) -> Path:
+    """Align an encoder on the names of all terminologies, or finish that.
 
+    start (str): X of assets/encoders/bioclin-X, or a folder.
+    RETURNS (Path): Folder of the aligned encoder.
+    """
     kb = WORK / "kb" / "all"
     if not kb.is_dir():
         kb.parent.mkdir(parents=True, exist_ok=True)
         build_kb(all_concepts(), kb, meta={"name": "all"})
-    app(["align-encoder", str(kb), str(SHIPPED), "-o", str(WORK / "aligned"), "--resume", *ALIGN])
+    folder = Path(start) if Path(start).is_dir() else encoder_folder(start, "", WORK)
+    out = WORK / f"aligned-{folder.name}"
+    if not (out / "encoder").is_dir():
+        run_python(
+            *("-m", "spacy_bioclin", "align-encoder", kb, folder, "-o", out),
+            *(["--resume"] if out.is_dir() else []),
+            *ALIGN,
+        )
+    return out / "encoder"
 
 
 class Texts:
@@ -149,21 +175,19 @@ def figures(linked: list[LinkedMention], train: Split, ids: set[str]) -> dict[st
 
 
 @cache
-def find_entities(name: str, texts: tuple[str, ...]) -> list[list[tuple[int, int, str, str]]]:
+def find_entities(pipeline: Path, texts: tuple[str, ...]) -> list[list[tuple[int, int, str, str]]]:
     """Find entities with a pipeline: start, end, text and label."""
-    nlp = spacy.load(TRIALS / name / "training" / "model-best")
+    nlp = spacy.load(pipeline)
     return [
         [(ent.start_char, ent.end_char, ent.text, ent.label_) for ent in doc.ents]
         for doc in nlp.pipe(texts)
     ]
 
 
-def run_ner(corpus: str, split: Split, linker: Linker) -> dict[str, Any] | None:
-    """Score mentions that our NER finds; None if its pipeline was not trained."""
-    name, label = NER[corpus]
-    if not (TRIALS / name / "training" / "model-best").is_dir():
-        return None
-    entities = find_entities(name, tuple(split.texts.values()))
+def run_ner(corpus: str, pipeline: Path, split: Split, linker: Linker) -> dict[str, Any]:
+    """Score mentions that our NER finds."""
+    _, label = NER[corpus]
+    entities = find_entities(pipeline, tuple(split.texts.values()))
     texts = Texts(split)
     gold: dict[str, list[GoldMention]] = {id: [] for id in split.texts}
     for mention in split.mentions:
@@ -192,7 +216,11 @@ def run_ner(corpus: str, split: Split, linker: Linker) -> dict[str, Any] | None:
     return result
 
 
-def run(corpus: str, split: str, encoder: Path | None) -> dict[str, Any]:
+def run(corpus: str, split: str, encoder: Path | None, pipeline: Path | None) -> dict[str, Any]:
+    """Train rankers without and with vectors of an encoder, and score the links.
+
+    pipeline (Path | None): Finds mentions for the end-to-end figures; None leaves them out.
+    """
     info = CORPORA[corpus]
     kb = open_kb(info.terminology)
     concepts = list(TERMINOLOGIES[info.terminology]())
@@ -201,10 +229,15 @@ def run(corpus: str, split: str, encoder: Path | None) -> dict[str, Any]:
     if split == "test":
         train = Split({**train.texts, **dev.texts}, [*train.mentions, *dev.mentions])
     test = load_split(corpus, split, alternatives)
-    result: dict[str, Any] = {"concepts": len(kb), "names": kb.meta["n_names"]}
+    result: dict[str, Any] = {
+        "concepts": len(kb),
+        "names": kb.meta["n_names"],
+        "encoder": encoder.parent.name if encoder else None,
+        "ner": pipeline.parent.parent.name if pipeline else None,
+    }
     for name in ("lexical", "meaning") if encoder else ("lexical",):
         meanings = None
-        if name == "meaning":
+        if name == "meaning" and encoder:
             started = time.process_time()
             path = WORK / "vectors" / encoder.parent.name / info.terminology
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -223,7 +256,7 @@ def run(corpus: str, split: str, encoder: Path | None) -> dict[str, Any]:
         mentions = list(Texts(train).train(train.mentions, linker))
         _, report = train_linker(linker, mentions, RankerSettings())
         trained = figures(link(linker, test), train, ids)
-        ner = run_ner(corpus, test, linker)
+        ner = run_ner(corpus, pipeline, test, linker) if pipeline else None
         result[name] = {
             "untrained": untrained,
             "trained": trained,
@@ -241,18 +274,30 @@ def run(corpus: str, split: str, encoder: Path | None) -> dict[str, Any]:
     return result
 
 
+def kept(corpus: str, split: str, encoder: Path | None, pipeline: Path | None) -> dict[str, Any]:
+    """Run a corpus, or read what was measured before with the same encoder and pipeline."""
+    parts = [split, corpus, encoder.parent.name if encoder else "lexical"]
+    parts += [pipeline.parent.parent.name] if pipeline else []
+    path = WORK / "results" / f"{'-'.join(parts)}.json"
+    return keep(path, lambda: run(corpus, split, encoder, pipeline))
+
+
 def main() -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("what", choices=["align", "dev", "test"])
+    parser.add_argument("what", choices=["full", "align", "dev", "test"])
     parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=list(CORPORA))
+    parser.add_argument("--start", default="compact", help="encoder to align, name or folder")
     parser.add_argument("--encoder", type=Path, help="encoder folder of bioclin align-encoder")
+    parser.add_argument("--ner", default="compact", help="encoder of the NER pipelines")
     args = parser.parse_args()
+    encoder = align(args.start) if args.what in ("full", "align") else args.encoder
     if args.what == "align":
-        return align()
-    path = RESULTS / f"linking_accuracy_{args.what}.json"
+        return
+    split = "dev" if args.what == "dev" else "test"
+    path = RESULTS / f"linking_accuracy_{split}.json"
     old = read_json(path)["corpora"] if path.exists() else {}
     for corpus in args.corpora:
-        old[corpus] = run(corpus, args.what, args.encoder)
+        old[corpus] = kept(corpus, split, encoder, find_pipeline(args.ner, NER[corpus][0]))
         write_result(path.stem, {"corpora": {name: old[name] for name in CORPORA if name in old}})
 
 
