@@ -157,11 +157,10 @@ def train_and_score(trial: TrialName) -> dict[str, Any]:
     return keep(trial.folder / "result.json", lambda: run_trial(trial))
 
 
-def run_trial(trial: TrialName) -> dict[str, Any]:
-    """Train, and measure scores, time and memory."""
+def find_settings(trial: TrialName, corpora: Path) -> tuple[str, dict[str, Any]]:
+    """Find the config of a trial, and the settings that replace those of the config."""
     encoder, task, system, seed, *_ = trial
-    trial.folder.mkdir(parents=True, exist_ok=True)
-    corpora, steps, lang = prepare(task), trial.steps, find_task(task).lang
+    steps, lang = trial.steps, find_task(task).lang
     choice = merge_choices(trial.choice)
     config = choice.pop("config", CONFIGS.get((encoder, system), CONFIG))
     steps = round(steps * choice.pop("updates", 1))
@@ -183,6 +182,15 @@ def run_trial(trial: TrialName) -> dict[str, Any]:
         **SETTINGS[encoder],
         **choice,
     }
+    return config, settings
+
+
+def run_trial(trial: TrialName) -> dict[str, Any]:
+    """Train, and measure scores, time and memory."""
+    encoder, task, system, seed, *_ = trial
+    trial.folder.mkdir(parents=True, exist_ok=True)
+    corpora = prepare(task)
+    config, settings = find_settings(trial, corpora)
     output = trial.folder / "training"
     resumed = (output / STATE).exists()
     start = ["--resume" if resumed else "--overwrite"] if system == "bioclin" else []
@@ -194,7 +202,7 @@ def run_trial(trial: TrialName) -> dict[str, Any]:
         log=trial.folder / "training.log",
     )
     shutil.rmtree(output / STATE, ignore_errors=True)
-    tokens = int(settings["training.batcher.size"])
+    tokens, steps = int(settings["training.batcher.size"]), settings["training.max_steps"]
     return {
         "encoder": encoder,
         "task": task,
@@ -204,7 +212,7 @@ def run_trial(trial: TrialName) -> dict[str, Any]:
         "updates": steps,
         "tokens_per_update": tokens,
         "learn_rate": float(settings["training.optimizer.learn_rate.initial_rate"]),
-        "max_tokens": max_tokens,
+        "max_tokens": settings["corpora.train.max_tokens"],
         "threads": torch.get_num_threads(),
         "train_resumed": resumed,  # then time and memory are those of the last part
         "train_seconds": round(usage.seconds, 1),

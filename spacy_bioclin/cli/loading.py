@@ -41,8 +41,9 @@ def load_pipeline(name: str, *, gpu_id: int = -1, precision: str | None = None) 
                 f"--precision {precision}: {name} has no spacy-bioclin.Encoder.v1 to set it for; "
                 "leave --precision out"
             )
-        for model in encoders.values():
-            model.shim.precision = precision
+        for models in encoders.values():
+            for model in models:
+                model.shim.precision = precision
     check_components(nlp.component_names)
     nlp.max_length = 2**31  # spaCy's limit is for its parser; notes are cut into windows instead
     return nlp
@@ -63,9 +64,20 @@ def list_pipeline(name: str) -> list[Path]:
     return [folder, *own, *parts, *(file for part in parts for file in part.rglob("*"))]
 
 
-def find_encoders(nlp: "Language") -> dict[str, Any]:
-    """Find the `EncoderModel` of each component of a pipeline that has one."""
+def find_encoders(nlp: "Language") -> dict[str, list[Any]]:
+    """Find the encoders of a pipeline.
+
+    RETURNS (dict[str, list[EncoderModel]]): Component -> its encoder, or those of an ensemble.
+    """
+    from thinc.api import Model
+
     from ..encoders.encoder import EncoderModel
 
-    models = {name: getattr(component, "model", None) for name, component in nlp.components}
-    return {name: model for name, model in models.items() if isinstance(model, EncoderModel)}
+    found: dict[str, list[Any]] = {}
+    for name, component in nlp.components:
+        model = getattr(component, "model", None)
+        for node in model.walk() if isinstance(model, Model) else ():
+            if isinstance(node, EncoderModel):
+                node.prepare()
+                found.setdefault(name, []).append(node)
+    return found

@@ -76,6 +76,11 @@ class EncoderModel(Model[list[Doc], FullTransformerBatch]):
         """The encoder of the `transformers` library."""
         return self.shim.module.transformer
 
+    def prepare(self) -> None:
+        """Make a model ready that was loaded as a part of another one."""
+        if self.attrs["tokenizer"] is None and self.shim.cfg:
+            _set_up(self)
+
     def to_bytes(self) -> bytes:
         """Write weights and tokenizer."""
         return self.shim.to_bytes()
@@ -230,8 +235,7 @@ def forward(
     model: EncoderModel, docs: list[Doc], is_train: bool
 ) -> tuple[FullTransformerBatch, Callable[[FullTransformerBatch], list[Doc]]]:
     """Encode Docs."""
-    if model.attrs["tokenizer"] is None and model.shim.cfg:  # loaded as a part of another model
-        _set_up(model)
+    model.prepare()
     all_pieces = [
         pieces if len(pieces.ids) else _placeholder(model.tokenizer)
         for pieces in split_into_pieces(model.tokenizer, [doc.text for doc in docs])

@@ -93,7 +93,7 @@ def train_folds(
     tell: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """Train a pipeline for each fold: on all other folds, and with the fold as dev, which decides
-    on the best step (Lange et al. 2022, "CLIN-X", section 3.3).
+    on the best step (Lange et al. 2022, "CLIN-X").
 
     Finished members are kept; a member whose training was interrupted is resumed at its last
     evaluation. The pipelines are output/0/model-best, output/1/model-best, …

@@ -35,6 +35,7 @@ INFO = {
 }
 ENCODER = {
     "component": "transformer",
+    "members": 1,
     "width": 768,
     "window": 128,
     "stride": 128,
@@ -131,6 +132,7 @@ def test_a_pipeline_is_described(pipeline):
     reason = 'precision = "fp32" is set'
     assert info["encoder"] == {
         "component": "transformer",
+        "members": 1,
         "architecture": "bert",
         "layers": 2,
         "width": 16,

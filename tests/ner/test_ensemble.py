@@ -1,12 +1,19 @@
 """Ensembles: averages worked out anew, storing, what they refuse."""
 
+import zipfile
+
 import numpy as np
 import pytest
 import spacy
 from spacy.training import Example
+from typer.testing import CliRunner
 
+from spacy_bioclin.cli import app
+from spacy_bioclin.cli.loading import find_encoders, load_pipeline
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.ner.ensemble import join_pipelines
+from spacy_bioclin.packaging.build import build_wheel
+from spacy_bioclin.packaging.card import Provenance
 from spacy_bioclin.vocab import save_pipeline
 from tests.ner.test_component import ENCODER, LISTENER, NOTES, make_examples, make_nlp, train
 
@@ -102,6 +109,30 @@ def test_an_ensemble_of_twins_is_the_twin(tiny_encoder, tmp_path):
     docs = list(twins.pipe(TEXTS))
     assert [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs] == expected
     assert [e._.probability for doc in docs for e in doc.ents] == pytest.approx(probabilities)
+
+
+def test_commands_know_the_encoders(tiny_encoder, tmp_path):
+    save_pipeline(join(make_member(tiny_encoder, 0), make_member(tiny_encoder, 1)), tmp_path / "p")
+    nlp = load_pipeline(str(tmp_path / "p"), precision="fp32")
+    [encoders] = find_encoders(nlp).values()
+    assert [encoder.shim.precision for encoder in encoders] == ["fp32", "fp32"]
+    assert encoders[0].shim is not encoders[1].shim
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "p")])
+    assert shown.exit_code == 0, shown.output
+    assert "2, each bert" in shown.output
+
+
+def test_a_package_loads(tiny_encoder, tmp_path):
+    nlp = join(make_member(tiny_encoder, 0), make_member(tiny_encoder, 1))
+    save_pipeline(nlp, tmp_path / "pipeline")
+    wheel = build_wheel(
+        tmp_path / "pipeline", tmp_path, name="x", version="1", provenance=Provenance()
+    )
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(tmp_path / "installed")
+    again = spacy.load(tmp_path / "installed" / "es_bioclin_x" / "es_bioclin_x-1")
+    for one, other in zip(nlp.pipe(TEXTS), again.pipe(TEXTS), strict=True):
+        assert [(e.start, e.end) for e in one.ents] == [(e.start, e.end) for e in other.ents]
 
 
 def test_refuses_to_train(tiny_encoder):

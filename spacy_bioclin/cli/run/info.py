@@ -62,13 +62,15 @@ def describe_precision(setting: str, device: "torch.device") -> dict[str, str]:
 def describe_pipeline(nlp: "Language") -> dict[str, Any]:
     """Describe a pipeline: name, version, components and encoder.
 
-    RETURNS (dict): "encoder" is None for a pipeline without `spacy-bioclin.Encoder.v1`.
+    RETURNS (dict): "encoder" is None for a pipeline without `spacy-bioclin.Encoder.v1`; that of an
+        ensemble is the first of "members".
     RAISES (BioclinError): The device cannot compute in the precision of the encoder.
     """
     from ..loading import find_encoders
 
     encoders = [
-        {"component": name, **describe_encoder(model)} for name, model in find_encoders(nlp).items()
+        {"component": name, "members": len(models), **describe_encoder(models[0])}
+        for name, models in find_encoders(nlp).items()
     ]
     return {
         "name": f"{nlp.lang}_{nlp.meta['name']}",
@@ -103,6 +105,8 @@ def find_advice(info: dict[str, Any]) -> list[str]:
     setting = encoder["precision"]["setting"] if encoder else "auto"
     component = encoder["component"] if encoder else "transformer"
     section = f"[components.{component}.model] of the pipeline's config.cfg"
+    if encoder and encoder["members"] > 1:
+        section = f"each encoder in {section}"
     if setting in ("fp32", "bf16") and setting != auto["runs_in"]:
         why = f'precision = "{setting}" is set, but {auto["reason"]}'
         advice.append(f'{why}: set precision = "auto" in {section}')
@@ -181,8 +185,10 @@ def _rows(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _describe_in_words(encoder: dict[str, Any]) -> str:
+    several = f"{encoder['members']}, each " if encoder["members"] > 1 else ""
     return (
-        f"{encoder['architecture']}, {encoder['weights']:,} weights, {encoder['layers']} layers, "
-        f"width {encoder['width']}, window {encoder['window']}, stride {encoder['stride']}, "
+        f"{several}{encoder['architecture']}, {encoder['weights']:,} weights, "
+        f"{encoder['layers']} layers, width {encoder['width']}, window {encoder['window']}, "
+        f"stride {encoder['stride']}, "
         f'precision = "{encoder["precision"]["setting"]}"'
     )
