@@ -69,6 +69,7 @@ DEMO = {
     "components.phi.threshold": 0.0,
     "components.phi.doubtful_from": None,
     "components.phi.teacher_weight": 0.5,
+    "components.phi.rdrop": 0.0,
     "components.phi.scorer.@scorers": "spacy-bioclin.span_scorer.v1",
     "components.phi.model.@architectures": "spacy-bioclin.CrfTagger.v1",
     "components.phi.model.dropout": 0.1,

@@ -22,6 +22,7 @@ from .gold import check_labels, collect_labels, make_gold_tags, make_open_tags
 from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, token_loss
 from .model import HEAD, AnyScores, TaggerModel, TagScores
 from .pipe import ASSIGNS, GIVEN, SCORE_WEIGHTS, EntityPipe, Scorer
+from .rdrop import add_divergence, pair_tokens
 from .tags import MISSING, TagSet, make_tag_sets
 
 DEFAULT_CONFIG = Config().from_str(
@@ -33,6 +34,7 @@ scheme = "BILUO"
 threshold = 0.0
 doubtful_from = null
 teacher_weight = 0.5
+rdrop = 0.0
 
 [component.scorer]
 @scorers = "spacy-bioclin.span_scorer.v1"
@@ -63,6 +65,7 @@ class NerSettings(Settings):
     threshold: float = Field(ge=0, le=1)
     doubtful_from: float | None
     teacher_weight: float = Field(ge=0, le=1)
+    rdrop: float = Field(ge=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _check_overlap(self) -> "NerSettings":
@@ -97,6 +100,7 @@ def make_ner(
     threshold: float,
     doubtful_from: float | None,
     teacher_weight: float,
+    rdrop: float,
     scorer: Scorer | None,
 ) -> "ClinicalNer":
     """Make the component.
@@ -116,6 +120,9 @@ def make_ner(
         "doubtful". Needs a spans_key. None to leave them out.
     teacher_weight (float): Weight of the teacher's tags next to gold tags, from 0 to 1, when
         training on a corpus that `bioclin distill-ner` made. Has no effect on other corpora.
+    rdrop (float): In training, run each batch twice, and add the divergence between the tags of
+        both passes, which differ by dropout, to the loss with this weight (alpha of R-drop, Liang
+        et al. 2021; see `add_divergence`). Only `bioclin train` does it. 0: one pass.
     scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
     """
     values = {
@@ -125,6 +132,7 @@ def make_ner(
         "threshold": threshold,
         "doubtful_from": doubtful_from,
         "teacher_weight": teacher_weight,
+        "rdrop": rdrop,
     }
     settings = read_settings(NerSettings, values, where=f"[components.{name}]")
     return ClinicalNer(nlp.vocab, model, name=name, settings=settings, scorer=scorer)
@@ -142,9 +150,9 @@ class ClinicalNer(EntityPipe):
         settings: NerSettings,
         scorer: Scorer | None,
     ) -> None:
-        self.teacher_weight = settings.teacher_weight
+        self.teacher_weight, self.rdrop = settings.teacher_weight, settings.rdrop
         self._grammars: dict[torch.device, Grammar] = {}
-        cfg = settings.model_dump(exclude={"teacher_weight"})
+        cfg = settings.model_dump(exclude={"teacher_weight", "rdrop"})
         super().__init__(vocab, model, name=name, cfg=cfg, scorer=scorer)
         self.cfg["labels"] = []
 
@@ -160,7 +168,7 @@ class ClinicalNer(EntityPipe):
                     "trained with another value; leave the setting out, or train again"
                 )
         values = {key: self.cfg[key] for key in self.cfg[GIVEN]}
-        values["teacher_weight"] = self.teacher_weight
+        values |= {"teacher_weight": self.teacher_weight, "rdrop": self.rdrop}
         read_settings(NerSettings, values, where=f"[components.{self.name}]")
 
     def check_stored(self) -> None:
@@ -308,14 +316,20 @@ class ClinicalNer(EntityPipe):
         tensor = torch.from_numpy(tags).to(scores.emissions.device)
         open_tags = None if several is None else torch.from_numpy(several).to(tensor.device)
         grammar = self._grammar(tensor.device)
-        if self.model.get_ref("head").attrs["crf"]:
+        chain = self.model.get_ref("head").attrs["crf"]
+        if chain:
             gold = crf_loss(scores, tensor, grammar, open_tags)
         else:
             gold = token_loss(scores, tensor, open_tags)
-        if targets is None:
-            return gold
-        weight = self.teacher_weight
-        return mix_losses(gold, scores, tensor, targets, grammar, teacher_weight=weight)
+        loss, known = gold, tensor != MISSING
+        if targets is not None:
+            weight = self.teacher_weight
+            loss = mix_losses(gold, scores, tensor, targets, grammar, teacher_weight=weight)
+            known |= targets.marginals.to(tensor.device).sum(dim=-1) > 0
+        if not self.rdrop:
+            return loss
+        pairs = pair_tokens(examples, name=self.name, alpha=self.rdrop)
+        return add_divergence(loss, scores, pairs, known, grammar, alpha=self.rdrop, chain=chain)
 
     def initialize(
         self,

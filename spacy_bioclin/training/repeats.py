@@ -1,4 +1,4 @@
-"""Updates that run a batch more than once before the step: adversarial training."""
+"""Updates that run a batch more than once before the step: adversarial training and R-drop."""
 
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,13 +13,18 @@ from ..torch_bridge.shim import TorchShim
 
 
 class RepeatedUpdates:
-    """Stand for a pipeline in spaCy's training loop, and run each batch again with moved piece
-    embeddings, if its encoder's strategy has `adversarial`.
+    """Stand for a pipeline in spaCy's training loop, and run each batch more than once, if settings
+    of the pipeline want it.
 
-    This is FGM (Miyato et al. 2017, equation 5): the embeddings move by radius · g / ‖g‖, where g
-    is the gradient of the batch, and the gradients of both passes add up. The paper moves the
-    normalised embeddings of each text by itself; here, as usual for pretrained encoders, the table
-    of embeddings moves, so that a piece moves the same way wherever it is in the batch.
+    If a component has `rdrop`, each example is in the batch twice, as in the paper's own code
+    (Liang et al. 2021), so that dropout differs between both; the component compares them.
+
+    If the strategy of an encoder has `adversarial`, the batch is run again with moved piece
+    embeddings. This is FGM (Miyato et al. 2017, equation 5): the embeddings move by
+    radius · g / ‖g‖, where g is the gradient of the batch, and the gradients of both passes add up.
+    The paper moves the normalised embeddings of each text by itself; here, as usual for pretrained
+    encoders, the table of embeddings moves, so that a piece moves the same way wherever it is in
+    the batch.
 
     nlp (Language): The pipeline.
     learner (Any): What updates its components: the pipeline itself, or a `TaskUpdates`.
@@ -30,6 +35,8 @@ class RepeatedUpdates:
         self._learner = learner
         shims = [shim for name, shim in _list_shims(nlp) if name not in frozen]
         self._shims = [shim for shim in shims if shim.adversary is not None]
+        learning = [pipe for name, pipe in nlp.components if name not in frozen]
+        self._doubles = any(getattr(pipe, "rdrop", 0.0) for pipe in learning)
 
     @property
     def pipeline(self) -> list[tuple[str, Any]]:
@@ -45,6 +52,8 @@ class RepeatedUpdates:
     def update(self, examples: list[Example], *, losses: dict[str, float], **options: Any) -> None:
         """Add the gradients of all passes, see `Language.update`. The losses are those of the first
         pass."""
+        if self._doubles:
+            examples = [eg for eg in examples for _ in range(2)]
         if not self._shims:
             self._learner.update(examples, losses=losses, **options)
             return

@@ -37,6 +37,7 @@ def make_ner(*, nested, crf=True, scheme="BIO"):
         threshold=0.0,
         doubtful_from=None,
         teacher_weight=0.5,
+        rdrop=0.0,
     )
     model = build(tok2vec, 0.0, 1.0)
     ner = ClinicalNer(VOCAB, model, name="ner", settings=chosen, scorer=None)
