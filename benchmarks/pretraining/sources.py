@@ -11,6 +11,7 @@ out by a hash of their words, whatever text they are in.
 
 import itertools
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +54,19 @@ def read_sources(clean: Path) -> dict[str, list[list[str]]]:
     return sources
 
 
-def measure(model: MaskedLM, tokenizer: Any, documents: list[list[str]]) -> dict[str, Any]:
-    """Predict masked pieces of the documents of one source."""
+def measure(model: MaskedLM, tokenizer: Any, documents: list[list[str]]) -> Counter[str]:
+    """Predict masked pieces of the documents of one source.
+
+    RETURNS (Counter[str]): Sums, which can be added to those of other sources.
+    """
     blocks = np.stack(list(make_blocks(iter(documents), tokenizer, length=LENGTH)))
-    n_pieces = int((~np.isin(blocks, tokenizer.all_special_ids)).sum())
-    n_characters = sum(len(sentence) + 1 for document in documents for sentence in document)
+    sums: Counter[str] = Counter(
+        documents=len(documents),
+        words=sum(len(sentence.split()) for document in documents for sentence in document),
+        characters=sum(len(sentence) + 1 for document in documents for sentence in document),
+        pieces=int((~np.isin(blocks, tokenizer.all_special_ids)).sum()),
+    )
     vocabulary = describe_vocabulary(tokenizer)
-    nats, n_predicted = 0.0, 0
     for seed in range(ROUNDS):
         masking = Masking(rate=RATE, whole_words=False, seed=seed)
         masked = MaskedBlocks({"": blocks}, {"": 1.0}, len(blocks), vocabulary, masking)
@@ -68,16 +75,19 @@ def measure(model: MaskedLM, tokenizer: Any, documents: list[list[str]]) -> dict
             batch = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
             n = int((batch["labels"] != NO_LOSS).sum())
             with torch.inference_mode():
-                nats += n * model(**batch)["loss"].item()
-            n_predicted += n
+                sums["nats"] += n * model(**batch)["loss"].item()
+            sums["predicted"] += n
+    return sums
+
+
+def summarize(sums: Counter[str]) -> dict[str, Any]:
+    """Compute perplexity and bits per character."""
+    loss = sums.pop("nats") / sums["predicted"]
     return {
-        "documents": len(documents),
-        "words": sum(len(sentence.split()) for document in documents for sentence in document),
-        "pieces": n_pieces,
-        "predicted": n_predicted,
-        "nats_per_piece": round(nats / n_predicted, 4),
-        "perplexity": round(math.exp(nats / n_predicted), 2),
-        "bits_per_character": round(nats / n_predicted / math.log(2) * n_pieces / n_characters, 4),
+        **sums,
+        "nats_per_piece": round(loss, 4),
+        "perplexity": round(math.exp(loss), 2),
+        "bits_per_character": round(loss / math.log(2) * sums["pieces"] / sums["characters"], 4),
     }
 
 
@@ -92,12 +102,14 @@ def measure_all(
         torch.manual_seed(0)
         network = open_model(str(start), pieces if tokenizer else None, layers, 0.0)
         model = MaskedLM(network).eval()
-        sources = read_sources(clean)
-        langs = sorted({source.partition(",")[0] for source in sources})
-        for lang in langs:
-            of_lang = [documents for key, documents in sources.items() if key.startswith(lang)]
-            sources[f"{lang}, all"] = list(itertools.chain.from_iterable(of_lang))
-        return {source: measure(model, pieces, each) for source, each in sources.items()}
+        found = {
+            source: measure(model, pieces, documents)
+            for source, documents in read_sources(clean).items()
+        }
+        for lang in sorted({source.partition(",")[0] for source in found}):
+            parts = [sums for source, sums in found.items() if source.startswith(f"{lang},")]
+            found[f"{lang}, all"] = sum(parts, Counter[str]())
+        return {source: summarize(sums) for source, sums in found.items()}
 
     clean_hash = hash_files(clean)[:12]
     found: dict[str, Any] = keep(WORK / "perplexity" / clean_hash / f"{key}.json", run)
