@@ -227,8 +227,9 @@ def _describe(row: dict[str, Any], result: dict[str, Any]) -> str:
     rows = (one for one in result["rows"] if one["choice"] == row["choice"])
     settings = next(rows)["settings"]
     named = (
-        f"`{'.'.join(path.split('.')[-2:])} = {value}`"
+        f"{value} × the updates"
+        if path == "updates"
+        else f"`{'.'.join(path.split('.')[-2:])} = {value}`"
         for path, value in settings.items()
-        if path != "updates"
     )
     return f"{row['encoder']}: {', '.join(named)}"

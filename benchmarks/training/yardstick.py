@@ -59,6 +59,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "layer_decay": {"components.transformer.model.strategy.layer_decay": 0.9},
     "averages": {"training.optimizer.use_averages": "true"},
     "adversarial": {"components.transformer.model.strategy.adversarial": 1.0},
+    "adversarial.3": {"components.transformer.model.strategy.adversarial": 0.3},
     "rate1e-4": {"training.optimizer.learn_rate.initial_rate": 1e-4},
     "rate3e-4": {"training.optimizer.learn_rate.initial_rate": 3e-4},
     "rate5e-4": {"training.optimizer.learn_rate.initial_rate": 5e-4},
@@ -75,6 +76,8 @@ CHOICES: dict[str, dict[str, Any]] = {
         HIDDEN_DROPOUT: '{"attention_probs_dropout_prob":0.0,"hidden_dropout_prob":0.2}',
     },
     "bio": {"components.ner.scheme": "BIO"},
+    "parts192": {"corpora.train.max_tokens": 192},
+    "updates2x": {"updates": 2},
     "words320": {"training.batcher.size": 320, "updates": 2},
     "words1280": {"training.batcher.size": 1280, "updates": 0.5},
 }
