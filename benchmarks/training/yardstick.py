@@ -58,6 +58,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "reinit2": {"components.transformer.model.strategy.reinit_layers": 2},
     "layer_decay": {"components.transformer.model.strategy.layer_decay": 0.9},
     "averages": {"training.optimizer.use_averages": "true"},
+    "rdrop": {"components.ner.rdrop": 1.0},
     "adversarial": {"components.transformer.model.strategy.adversarial": 1.0},
     "adversarial.3": {"components.transformer.model.strategy.adversarial": 0.3},
     "rate1e-4": {"training.optimizer.learn_rate.initial_rate": 1e-4},
