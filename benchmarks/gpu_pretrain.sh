@@ -28,7 +28,7 @@ folder=encoders/rebuild
     echo "gpu_pretrain.sh: no GPU that torch can use" >&2
     exit 1
 }
-start="${START_FROM:-assets/encoders/bioclin-compact}"
+start="${START_FROM:-assets/encoders/bioclin-sm}"
 "$python" -W ignore -m spacy_bioclin pretrain "$folder/clean" -o "$folder/pretraining" --resume \
     --start-from "$start" --steps "${STEPS:-24000}" --batch-pieces 32768 --learn-rate 1e-3 --warmup 0.02 --seed 1 \
     --mask-rate 0.2 --dropout 0.1 --share es=0.5 --share en=0.5 --every 1000 --max-seconds "${SECONDS_A_SLICE:-500}"

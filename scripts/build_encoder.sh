@@ -14,7 +14,7 @@ data=${BIOCLIN_DATA:-../shared/data}
 text=$data/pretraining
 
 sources=("$text/es" "$text/en")
-training=(--steps 6200 --every 500)
+training=(--steps 6200 --every 620)
 name=rebuild
 if [[ ${1:-} = --small ]]; then
     shift

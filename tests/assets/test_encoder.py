@@ -1,4 +1,4 @@
-"""The encoder that ships: small, complete, documented, and it knows both languages."""
+"""The encoders that ship: small, complete, documented, and they know both languages."""
 
 import math
 from pathlib import Path
@@ -14,29 +14,46 @@ from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
 from spacy_bioclin.pretraining.masking import Masking, describe_vocabulary
 
 ASSETS = Path(__file__).parents[2] / "assets"
-ENCODER = ASSETS / "encoders" / "bioclin-compact"
+ENCODERS = ("bioclin-sm", "bioclin-compact")
+LICENCES = {"bioclin-sm": "mit", "bioclin-compact": "apache-2.0"}
+STARTS = {"bioclin-sm": "multilingual-e5-small", "bioclin-compact": "MiniLM"}
 
 
-def test_it_is_small_and_carries_all_that_it_needs() -> None:
-    names = {path.name for path in ENCODER.iterdir()}
+@pytest.fixture(params=ENCODERS)
+def folder(request: pytest.FixtureRequest) -> Path:
+    return ASSETS / "encoders" / str(request.param)
+
+
+def test_it_is_small_and_carries_all_that_it_needs(folder: Path) -> None:
+    names = {path.name for path in folder.iterdir()}
     assert {"README.md", "config.json", "model.safetensors", "tokenizer.json"} <= names
-    assert sum(path.stat().st_size for path in ENCODER.iterdir()) <= 40 * 2**20
-    tokenizer, encoder = load_pretrained(str(ENCODER), {})
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 40 * 2**20
+    tokenizer, encoder = load_pretrained(str(folder), {})
     assert 5e6 <= encoder.num_parameters() <= 20e6
     assert {weight.dtype for weight in encoder.parameters()} == {torch.float32}
     assert len(tokenizer) == encoder.config.vocab_size
 
 
-def test_its_card_states_licence_sources_and_rebuild() -> None:
-    card = (ENCODER / "README.md").read_text("utf-8")
-    assert read_license(ENCODER) == "apache-2.0"
+def test_its_card_states_licence_sources_and_rebuild(folder: Path) -> None:
+    card = (folder / "README.md").read_text("utf-8")
+    assert read_license(folder) == LICENCES[folder.name]
     assert "scripts/build_encoder.sh" in card
-    for source in ("MiniLM", "SPACCC", "CANTEMIST", "NUBes", "E3C", "CC BY-SA", "JNLPBA"):
+    texts = ("SPACCC", "CANTEMIST", "NUBes", "E3C", "CC BY-SA", "JNLPBA")
+    for source in (STARTS[folder.name], *texts):
         assert source in card
 
 
-def test_nothing_is_unknown_to_it() -> None:
-    tokenizer, _ = load_pretrained(str(ENCODER), {})
+def test_the_card_says_which_test_documents_it_has_read(folder: Path) -> None:
+    card = " ".join((folder / "README.md").read_text("utf-8").split())
+    says = {
+        "bioclin-sm": "has read no test document of DisTEMIST, SympTEMIST, MedProcNER and MACCRO",
+        "bioclin-compact": "has read 130 of the 250 test cases of DisTEMIST, SympTEMIST and MedPro",
+    }
+    assert says[folder.name] in card
+
+
+def test_nothing_is_unknown_to_it(folder: Path) -> None:
+    tokenizer, _ = load_pretrained(str(folder), {})
     text = "Niña de 7 años: cefale\u0301a, 37,5 °C, µg/ml ≥ 5\r\n\t日本 😀 straße"
     encoded = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
     assert tokenizer.unk_token_id not in encoded["input_ids"]
@@ -45,8 +62,8 @@ def test_nothing_is_unknown_to_it() -> None:
 
 
 @pytest.mark.parametrize("lang", ["es", "en"])
-def test_it_predicts_masked_pieces_of_notes_that_it_has_never_read(lang: str) -> None:
-    tokenizer, _ = load_pretrained(str(ENCODER), {})
+def test_it_predicts_masked_pieces_of_notes_that_it_has_never_read(folder: Path, lang: str) -> None:
+    tokenizer, _ = load_pretrained(str(folder), {})
     paths = sorted((ASSETS / "demo" / lang / "test").glob("*.txt"))[:10]
     documents = (path.read_text("utf-8").splitlines() for path in paths)
     blocks = {lang: np.stack(list(make_blocks(documents, tokenizer, length=128)))}
@@ -54,7 +71,7 @@ def test_it_predicts_masked_pieces_of_notes_that_it_has_never_read(lang: str) ->
     dataset = MaskedBlocks(
         blocks, {lang: 1.0}, len(blocks[lang]), describe_vocabulary(tokenizer), masking
     )
-    model = MaskedLM(open_model(str(ENCODER), None, None, 0.0)).eval()
+    model = MaskedLM(open_model(str(folder), None, None, 0.0)).eval()
     with torch.no_grad():
         losses = [
             model(**{name: values[None] for name, values in dataset[i].items()})["loss"].item()

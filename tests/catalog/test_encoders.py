@@ -17,7 +17,8 @@ from spacy_bioclin.errors import BioclinError
 from tests.util import make_encoder
 
 ROOT = Path(__file__).parents[2]
-COMPACT = ROOT / "assets" / "encoders" / "bioclin-compact"
+INCLUDED = ROOT / "assets" / "encoders"
+COMPACT = INCLUDED / "bioclin-compact"
 # What the papers and the tables of the project name.
 NAMED = """bsc-bio-es, bsc-bio-ehr-es, roberta-base-biomedical-clinical-es, MrBERT, MrBERT-es,
     MrBERT-biomed, longformer-base-4096-biomedical-clinical-es, roberta-base-bne, BETO, mBERT,
@@ -30,7 +31,7 @@ NAMED = """bsc-bio-es, bsc-bio-ehr-es, roberta-base-biomedical-clinical-es, MrBE
     roberta-base, roberta-large, PubMedBERT, PubMedBERT large, PubMedELECTRA, XLM-R, SapBERT,
     microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract-fulltext, ICB-UMA/ClinLinker,
     ICB-UMA/ClinLinker-KB-GP, cambridgeltl/SapBERT-UMLS-2020AB-all-lang-from-XLMR,
-    bioclin-compact"""
+    bioclin-compact, bioclin-sm"""
 
 
 def run(*arguments):
@@ -49,7 +50,7 @@ def flat(text: str) -> str:
 def test_every_encoder_of_the_papers_is_found(name):
     key, encoder = find_encoder(name)
     assert find_encoder(key.upper()) == (key, encoder)
-    assert encoder.paper or key == "bioclin-compact"
+    assert encoder.paper or key in ("bioclin-compact", "bioclin-sm")
 
 
 def test_recipes_exist():
@@ -66,13 +67,14 @@ def test_no_default_is_non_commercial():
     defaults = {lang: name for name, one in encoders.items() for lang in one.default_for}
     assert defaults == {"es": "bsc-bio-ehr-es", "en": "biobert-v1.1"}
     used = {find_encoder(Path(variables["encoder"]).name)[0], *defaults.values()}
-    assert "bioclin-compact" in used
+    assert "bioclin-sm" in used
     assert not any(encoders[name].licence_warning for name in used)
 
 
-def test_what_ships_is_as_the_catalogue_says():
-    found = inspect_encoder(COMPACT)
-    assert found.name == "bioclin-compact"
+@pytest.mark.parametrize("name", ["bioclin-sm", "bioclin-compact"])
+def test_what_ships_is_as_the_catalogue_says(name):
+    found = inspect_encoder(INCLUDED / name)
+    assert found.name == name
     assert {finding.level for finding in found.findings} == {"ok"}
 
 

@@ -56,8 +56,9 @@ def test_the_page_has_the_same_figures() -> None:
     rows = re.findall(r"^\| ([\w-]+) \| [^|]+ \| (\S+) \| (\d+) % \| (\d+) \|$", page, re.MULTILINE)
     told = [(name, float(rate), int(share) / 100) for name, rate, share, _ in rows]
     assert told == [(size.name, size.learn_rate, size.warmup) for size in SIZES]
-    compact = choose_settings(str(ROOT / "assets" / "encoders" / "bioclin-compact"))
-    assert f"`bioclin-compact` has {compact.learn_rate:.0e}.".replace("e-04", "e-4") in page
+    for name in ("bioclin-sm", "bioclin-compact"):
+        chosen = choose_settings(str(ROOT / "assets" / "encoders" / name))
+        assert f"`{name}` has {chosen.learn_rate:.0e}.".replace("e-04", "e-4") in page
 
 
 def train(config: Path, encoder: Path, notes: Path, out: Path, *words: object) -> tuple[str, Any]:

@@ -58,6 +58,7 @@ def test_a_warmup_that_is_not_a_share(warmup: float) -> None:
 @pytest.mark.parametrize(
     ("encoder", "rate", "warmup"),
     [
+        ("bioclin-sm", 5e-4, 0.05),
         ("bioclin-compact", 5e-4, 0.05),
         ("PlanTL-GOB-ES/bsc-bio-ehr-es", 3e-5, 0.1),
         (None, 5e-5, 0.1),
