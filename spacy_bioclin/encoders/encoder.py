@@ -189,10 +189,11 @@ def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
     tokenizer, transformer = loading.load_pretrained(
         model.attrs["name"], model.attrs["transformer_config"]
     )
-    strategy = model.shim.strategy
+    suits = choose_settings(model.attrs["name"]).reinit_layers
+    strategy = model.shim.strategy = model.shim.strategy.settle(suits)
     check_strategy(strategy, transformer)
     layers = find_levels(transformer).layers
-    reinit(transformer, layers[len(layers) - strategy.reinit_layers :])
+    reinit(transformer, layers[len(layers) - strategy.n_reinit :])
     network = WindowedEncoder(
         transformer, tokenizer, max_batch_pieces=model.attrs["max_batch_pieces"]
     )

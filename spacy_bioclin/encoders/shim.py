@@ -60,7 +60,8 @@ class EncoderShim(TorchShim):
     def make_rule(self) -> Tuning:
         """Apply the strategy to the encoder."""
         state = self._restored.pop("tuning", None)
-        return Tuning(self.module.transformer, self.strategy, state)
+        strategy = self.strategy.settle(0)  # weights that were loaded are no pretrained ones
+        return Tuning(self.module.transformer, strategy, state)
 
     def run(self, inputs: tuple[Any, ...]) -> Any:
         """Run the encoder in training, in its precision."""
