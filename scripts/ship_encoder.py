@@ -3,8 +3,8 @@
     python scripts/ship_encoder.py encoders/rebuild assets/encoders/bioclin-sm
 
 The first folder is what scripts/build_encoder.sh made. If its training has not finished, its last
-checkpoint is taken, so that another machine can go on from there. If the training itself went on
-from what is in the second folder, the records of the earlier trainings are kept.
+checkpoint is taken, so that another machine can go on from there. The records of the trainings
+before it are kept, if it went on from what is in the second folder or from `first` in the first.
 """
 
 import json
@@ -17,7 +17,9 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from spacy_bioclin.files import hash_files
+from spacy_bioclin.pretraining.blocks import prepare_blocks
 from spacy_bioclin.pretraining.masked_lm import MaskedLM, open_model
+from spacy_bioclin.pretraining.output_scale import scale_output
 from spacy_bioclin.pretraining.record import summarize_log
 from spacy_bioclin.pretraining.trainer import WHOLE
 
@@ -48,15 +50,24 @@ SOURCES = {
 def main() -> None:
     built, out = (Path(argument) for argument in sys.argv[1:])
     run = read_json(built / "pretraining" / "run.json")
-    start = built / "start" if (built / "start").is_dir() else out
-    earlier = []
-    if out.is_dir() and run["start_from"] == hash_files(out):
-        before = read_json(out / "pretraining.json")
-        earlier = [*before.pop("earlier", []), before]
-    model, tokenizer, record = open_training(built, run, start)
-    if earlier:
-        record["earlier"] = earlier
+    # Folder of the encoder that the training went on from -> record of how that was trained.
+    starts = {
+        out: out / "pretraining.json",
+        built / "first" / "encoder": built / "first" / "pretraining.json",
+        built / "start": None,
+    }
+    folders = [path for path in starts if path.is_dir() and hash_files(path) == run["start_from"]]
+    if not folders:
+        sys.exit(f"{built} went on from none of {', '.join(map(str, starts))}")
+    model, tokenizer, record = open_training(built, run, folders[0])
+    if earlier := starts[folders[0]]:
+        before = read_json(earlier)
+        record["earlier"] = [*before.pop("earlier", []), before]
     card = make_card(model.config, record, read_json(built / "clean" / "report.json"))
+    blocks = prepare_blocks(
+        built / "clean", tokenizer, built / "pretraining" / "blocks", length=run["length"]
+    )
+    scale_output(model, (ids for (_, split), ids in blocks.items() if split == "held-out"))
     model.half().save_pretrained(out)
     tokenizer.save_pretrained(out)
     (out / "pretraining.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -46,7 +46,6 @@ CONFIG = "configs/ner.cfg"
 BASE = {
     "training.optimizer.learn_rate.initial_rate": 2e-4,
     "training.batcher.size": 640,
-    "components.transformer.model.strategy.reinit_layers": 0,  # not what suits the encoder
 }
 BASE_CHOICE = "base"
 HIDDEN_DROPOUT = "components.transformer.model.transformer_config"

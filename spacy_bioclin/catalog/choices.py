@@ -14,14 +14,12 @@ class Choice(NamedTuple):
     learn_rate (float): Peak of the learning rate.
     warmup (float): Share of the updates before the peak.
     window (int): Pieces per window, special pieces included, where the encoder can read as many.
-    reinit_layers (int): Top layers that start from random weights.
     reason (str): What they were chosen by.
     """
 
     learn_rate: float
     warmup: float
     window: int
-    reinit_layers: int
     reason: str
 
 
@@ -53,7 +51,7 @@ WIDTHS, LAYERS = ("hidden_size", "dim", "d_model"), ("num_hidden_layers", "n_lay
 
 
 def choose_settings(name: str | None) -> Choice:
-    """Choose rate, warm-up, window and strategy for an encoder, by the catalogue or by its size.
+    """Choose rate, warm-up and window for an encoder, by the catalogue or by its size.
 
     name (str | None): Folder or hub name. None counts as an encoder of unknown size, and so does
         the reference `${paths.encoder}`, which spaCy passes itself outside of training runs.
@@ -70,8 +68,7 @@ def choose_settings(name: str | None) -> Choice:
         reason = f"{known} in the catalogue"
         if not entry.learn_rates:
             reason += f", a {size.name} encoder"
-        window = entry.window or WINDOW
-        return Choice(rate, size.warmup, window, entry.reinit_layers, reason)
+        return Choice(rate, size.warmup, entry.window or WINDOW, reason)
     config = read_json(folder / "config.json")
     width = next((config[key] for key in WIDTHS if key in config), None)
     layers = next((config[key] for key in LAYERS if key in config), None)
@@ -80,7 +77,7 @@ def choose_settings(name: str | None) -> Choice:
     else:
         size = _find_size(width)
         reason = f"a {size.name} encoder: {layers} layers of width {width}"
-    return Choice(size.learn_rate, size.warmup, WINDOW, 0, reason)
+    return Choice(size.learn_rate, size.warmup, WINDOW, reason)
 
 
 def _find_size(width: int) -> Size:

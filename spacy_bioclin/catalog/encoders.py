@@ -52,7 +52,6 @@ class Encoder(Settings):
     learn_rates (list[float]): Rates that were best for it, the most often best first; [] if none
         was compared.
     window (int | None): Pieces per window that suit it; None for 256.
-    reinit_layers (int): Top layers that had better start from random weights in fine-tuning.
     notes (str): What to know before use.
     unfit (str): Why `spacy-bioclin.Encoder.v1` cannot read the source; "" if it can.
     unconfirmed (list[str]): Fields that no source confirms.
@@ -80,7 +79,6 @@ class Encoder(Settings):
     recipe: str
     learn_rates: list[float]
     window: int | None
-    reinit_layers: int
     notes: str
     unfit: str
     unconfirmed: list[str]

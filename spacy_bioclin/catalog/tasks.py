@@ -36,6 +36,8 @@ class Task(Settings):
     commit (str): Commit of that repository.
     cite (str): What to cite.
     labels (dict[str, str]): Label in the file -> label in the Doc; "*" as in `layers`.
+    targets (dict[str, str]): Label in the file -> new label in the Doc of what the relations of
+        such spans lead to.
     common (dict[str, str | None]): Label in the file -> common label, None to leave it out; "*" as
         in `layers`. Empty if the task has no common labels.
     archive (dict[str, str]): Folder in the downloaded archive -> folder to unpack it to.
@@ -55,6 +57,7 @@ class Task(Settings):
     commit: str
     cite: str
     labels: dict[str, str] = Field(default_factory=dict)
+    targets: dict[str, str] = Field(default_factory=dict)
     common: dict[str, str | None] = Field(default_factory=dict)
     archive: dict[str, str] = Field(default_factory=dict)
     documents: str = ""

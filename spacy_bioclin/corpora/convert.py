@@ -14,7 +14,7 @@ from ..types import AnnotatedText
 from .docbin import write_docs
 from .docs import ALL_ENTS, Layers, make_gold_doc
 from .files import OnError, raise_error
-from .formats import FORMATS, find_files, relabel
+from .formats import FORMATS, add_targets, find_files, relabel
 from .report import LossReport, make_report_output
 
 
@@ -32,6 +32,7 @@ def read_corpus(
     paths: Sequence[Path],
     *,
     labels: Mapping[str, str] | None = None,
+    targets: Mapping[str, str] | None = None,
     keep: Callable[[str], bool] = keep_all,
     on_error: OnError = raise_error,
     on_progress: Callable[[float, int], None] = ignore,
@@ -41,6 +42,8 @@ def read_corpus(
     format (str): One of `FORMATS`.
     paths (Sequence[Path]): Files, and folders that are searched at any depth.
     labels (Mapping[str, str] | None): Old label -> new label, see `relabel`.
+    targets (Mapping[str, str] | None): Old label -> label of what its relations lead to, see
+        `add_targets`.
     keep (Callable[[str], bool]): Whether to keep a document, by its id; see `Task.has_document`.
     on_error (OnError): Called for each document that cannot be read.
     on_progress (Callable): Called with the share done, from 0 to 1, and the number of documents.
@@ -56,7 +59,7 @@ def read_corpus(
         documents = FORMATS[format].read(file, on_error)
         for number, document in enumerate(documents, start=1):
             if keep(document.id):
-                yield relabel(document, labels or {})
+                yield relabel(add_targets(document, targets or {}), labels or {})
                 n_kept += 1
             n_done += 1
             on_progress((n_files + number / len(documents)) / len(files), n_kept)
@@ -75,6 +78,7 @@ def convert_to_docs(
     lang: str,
     layers: Layers = ALL_ENTS,
     labels: Mapping[str, str] | None = None,
+    targets: Mapping[str, str] | None = None,
     annotated_labels: Collection[str] | None = None,
     keep: Callable[[str], bool] = keep_all,
     task: str = "",
@@ -87,7 +91,7 @@ def convert_to_docs(
 ) -> None:
     """Convert a corpus into gold Docs and count what became of every span.
 
-    format, paths, labels, keep, on_progress: See `read_corpus`.
+    format, paths, labels, targets, keep, on_progress: See `read_corpus`.
     out (Path | Output): The output, see `write_docs`. An error leaves it as it was.
     lang (str): Language of the notes.
     layers (Layers): Label -> layer, see `ALL_ENTS`.
@@ -107,7 +111,13 @@ def convert_to_docs(
 
     def make_docs() -> Iterator[Doc]:
         documents = read_corpus(
-            format, paths, labels=labels, keep=keep, on_error=on_error, on_progress=on_progress
+            format,
+            paths,
+            labels=labels,
+            targets=targets,
+            keep=keep,
+            on_error=on_error,
+            on_progress=on_progress,
         )
         for document in documents:
             yield make_gold_doc(

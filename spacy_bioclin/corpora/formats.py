@@ -7,7 +7,7 @@ from typing import NamedTuple
 from spacy.vocab import Vocab
 
 from .. import files
-from ..types import AnnotatedText, SpanAnnotation
+from ..types import AnnotatedText, Fragment, RelationAnnotation, SpanAnnotation
 from .bioc_format import format_bioc, read_bioc
 from .brat import format_brat, read_brat
 from .columns import format_columns, read_columns
@@ -104,3 +104,26 @@ def relabel(annotated: AnnotatedText, labels: Mapping[str, str]) -> AnnotatedTex
         for a in annotated.annotations
     )
     return annotated._replace(annotations=annotations)
+
+
+def add_targets(annotated: AnnotatedText, targets: Mapping[str, str]) -> AnnotatedText:
+    """Add a span over the target of each relation that starts at a span with one of some labels.
+
+    In NUBes the scope of a cue is the second argument of a relation, whatever its own label is.
+
+    annotated (AnnotatedText): The document.
+    targets (Mapping[str, str]): Label of the first argument -> label of the span over the second.
+    RETURNS (AnnotatedText): The document with those spans, each once, after its own annotations.
+    """
+    if not targets:
+        return annotated
+    spans = {a.id: a for a in annotated.annotations if isinstance(a, SpanAnnotation)}
+    found: dict[tuple[str, tuple[Fragment, ...]], SpanAnnotation] = {}
+    for relation in annotated.annotations:
+        if not isinstance(relation, RelationAnnotation) or len(relation.args) != 2:
+            continue
+        source, target = (spans.get(id) for _, id in relation.args)
+        if source and target and source.label in targets:
+            new = SpanAnnotation(relation.id, targets[source.label], target.fragments)
+            found.setdefault((new.label, new.fragments), new)
+    return annotated._replace(annotations=(*annotated.annotations, *found.values()))

@@ -14,6 +14,8 @@ from .spans import PhiSpan, make_span
 # The form of the key of an extension: spaCy's warnings show the whole value under another key.
 DEID_KEY: Any = ("._.", "bioclin_deid", None, None)
 OLD_DEID_KEY = "bioclin_deid"  # in Docs that 0.2 and before stored
+# Attrs of span groups that have settings of a component, and nothing of a note.
+SETTINGS = ("measurement_settings",)
 # A letter that no note has, so that no value is found across it, between blanks, so that the words
 # beside it are whole.
 BLOT = " \ua66e "
@@ -99,6 +101,9 @@ class DeidResult:
             ]
             n_lost += len(group) - len(kept)
             set_spans(safe, key, [span for span, _ in kept], [score for _, score in kept])
+            # Other attrs may have text of the original.
+            settings = {name: value for name, value in group.attrs.items() if name in SETTINGS}
+            safe.spans[key].attrs.update(settings)
         ents = [_move(ent, safe, offsets) for ent in self._doc.ents]
         apart = filter_spans(ent for ent in ents if ent is not None)
         safe.set_ents(apart, default="outside")

@@ -189,11 +189,10 @@ def init(model: EncoderModel, X: Any = None, Y: Any = None) -> None:
     tokenizer, transformer = loading.load_pretrained(
         model.attrs["name"], model.attrs["transformer_config"]
     )
-    suits = choose_settings(model.attrs["name"]).reinit_layers
-    strategy = model.shim.strategy = model.shim.strategy.settle(suits)
+    strategy = model.shim.strategy
     check_strategy(strategy, transformer)
     layers = find_levels(transformer).layers
-    reinit(transformer, layers[len(layers) - strategy.n_reinit :])
+    reinit(transformer, layers[len(layers) - strategy.reinit_layers :])
     network = WindowedEncoder(
         transformer, tokenizer, max_batch_pieces=model.attrs["max_batch_pieces"]
     )

@@ -1,10 +1,13 @@
 """The number format that an encoder computes in, and copies of a network in that format."""
 
+import time
 import warnings
+from functools import cache
 from typing import NamedTuple
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from ..errors import BioclinError
 from .strategy.linear import copy_merged
@@ -27,24 +30,46 @@ class Precision(NamedTuple):
 
 
 def has_fast_bf16(device: torch.device) -> bool:
-    """Check whether the device multiplies bf16 matrices in hardware (on a CPU AMX, AVX512-BF16)."""
+    """Check whether the device multiplies matrices faster in bf16 than in fp32.
+
+    AMX always does. With AVX512-BF16 alone AMD's processors do and Intel's do not, so that a few
+    products are timed, once per process.
+    """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
-    return any(getattr(torch.cpu, probe, bool)() for probe in probes)
+    if getattr(torch.cpu, "_is_amx_tile_supported", bool)():
+        return True
+    return getattr(torch.cpu, "_is_avx512_bf16_supported", bool)() and _times_bf16_as_faster()
+
+
+@cache
+def _times_bf16_as_faster() -> bool:
+    return _time_product(torch.bfloat16) < _time_product(torch.float32)
+
+
+def _time_product(dtype: torch.dtype) -> float:
+    """Time a product as large as those of an encoder; the fastest of ten, in seconds."""
+    pieces, weight = torch.ones(256, 384, dtype=dtype), torch.ones(1536, 384, dtype=dtype)
+    times = []
+    with torch.no_grad():
+        for _ in range(10):
+            start = time.perf_counter()
+            functional.linear(pieces, weight)
+            times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def choose_precision(precision: str, device: torch.device) -> Precision:
     """Choose the number format for a device.
 
     precision (str): "fp32", "bf16", "fp16" (GPU only), "int8" (annotation on a CPU only; training
-        then uses "auto"), or "auto": bf16 if the hardware has it, else fp16 on a GPU that has it,
-        else fp32.
+        then uses "auto"), or "auto": bf16 if the hardware is faster in it, else fp16 on a GPU that
+        has it, else fp32.
     RAISES (BioclinError): The name is unknown, or the device cannot compute in that format.
     """
     if precision == "auto":
         if has_fast_bf16(device):
-            return Precision(torch.bfloat16, "the hardware multiplies bf16 matrices")
+            return Precision(torch.bfloat16, "this hardware multiplies matrices faster in bf16")
         if device.type == "cuda" and torch.cuda.get_device_capability(device) >= FP16_CAPABILITY:
             return Precision(torch.float16, "this GPU has fp16, but no bf16, matrix units")
         return Precision(torch.float32, f"this {device.type} has no matrix units for bf16 or fp16")

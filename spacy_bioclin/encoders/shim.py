@@ -60,8 +60,7 @@ class EncoderShim(TorchShim):
     def make_rule(self) -> Tuning:
         """Apply the strategy to the encoder."""
         state = self._restored.pop("tuning", None)
-        strategy = self.strategy.settle(0)  # loaded weights are trained already
-        return Tuning(self.module.transformer, strategy, state)
+        return Tuning(self.module.transformer, self.strategy, state)
 
     def run(self, inputs: tuple[Any, ...]) -> Any:
         """Run the encoder in training, in its precision."""

@@ -18,6 +18,7 @@ from ..encoders.precision import choose_precision
 from ..errors import BioclinError
 from .blocks import MaskedBlocks, prepare_blocks
 from .masking import NO_LOSS, Masking, describe_vocabulary
+from .output_scale import scale_output
 from .record import flop_per_piece, matrix_flops, summarize_log, write_record
 from .settings import PretrainSettings
 from .text.corpus import check_shares
@@ -205,6 +206,8 @@ def train_masked(
     if trainer.is_world_process_zero():
         write_record(record, path)
         if record["finished"]:
+            held_out = (ids for part in trainer.eval_dataset.values() for ids in part.blocks)
+            scale_output(model.pretrained, held_out)
             save_encoder(model.pretrained, tokenizer, path.parent / "encoder")
     return record
 

@@ -54,11 +54,6 @@ def settle_settings(nlp: Language, sources: Mapping[str, str]) -> list[str]:
     settings = nlp.get_pipe_config(name)["model"]
     if settings.get("window"):
         settle(settings, f"components.{name}.model.window", window, "windows of {} pieces")
-    strategy = settings.get("strategy") or {}
-    if "reinit_layers" in strategy:
-        text = "top layers from random weights: {}"
-        path = f"components.{name}.model.strategy.reinit_layers"
-        settle(strategy, path, model.shim.strategy.n_reinit, text)
     reader = nlp.config["corpora"].get("train", {})
     if "max_tokens" in reader:
         length = "as long as windows" if reader["max_tokens"] == AUTO else "of at most {} tokens"

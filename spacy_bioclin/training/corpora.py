@@ -33,6 +33,7 @@ def convert_task(name: str, task: Task, out: Path) -> None:
                 lang=task.lang,
                 layers=task.layers,
                 labels=task.labels,
+                targets=task.targets,
                 keep=partial(task.has_document, split),
                 task=name,
                 on_progress=on_progress,

@@ -86,6 +86,21 @@ def test_training_goes_on_from_the_half_precision_weights(built, tmp_path, monke
     assert f"Spanish {first:,.0f} → {last:.1f}" in card
 
 
+def test_the_record_of_the_first_of_two_trainings_is_kept(built, tmp_path, monkeypatch):
+    first = train(built, built / "start", steps=4, every=2)
+    (built / "pretraining").rename(built / "first")
+    second = train(built, built / "first" / "encoder", steps=4, every=2)
+    joined, _ = ship(built, tmp_path / "bioclin-sm", monkeypatch)
+    assert joined == {**second, "earlier": [first]}
+
+
+def test_a_training_from_nothing_known_is_not_shipped(built, tmp_path, monkeypatch):
+    train(built, built / "start", steps=4, every=2)
+    (built / "start").rename(built / "elsewhere")
+    with pytest.raises(SystemExit, match="went on from none of"):
+        ship(built, tmp_path / "bioclin-sm", monkeypatch)
+
+
 def test_a_training_from_elsewhere_has_no_earlier_ones(built, tmp_path, monkeypatch):
     out = tmp_path / "bioclin-sm"
     train(built, built / "start", steps=4, every=2)

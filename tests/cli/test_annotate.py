@@ -180,3 +180,23 @@ def test_encoding_and_lock(pipeline, tmp_path):
         done = run("annotate", pipeline, note, "-o", out, "--overwrite", "--encoding", "cp1252")
     assert done.exit_code == 1 and "another run is writing it" in " ".join(done.stderr.split())
     assert out.read_bytes() == before
+
+
+def test_context_is_beside_the_entity(tmp_path):
+    nlp = spacy.blank("es")
+    nlp.add_pipe("bioclin_sentences")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "DISEASE", "pattern": "neumonía"}])
+    nlp.add_pipe("bioclin_context")
+    nlp.to_disk(tmp_path / "pipeline")
+    (tmp_path / "one.txt").write_text("Sin neumonía.", "utf-8")
+    done = run("annotate", tmp_path / "pipeline", tmp_path / "one.txt", "-o", tmp_path / "o.jsonl")
+    assert done.exit_code == 0, done.output
+    record = json.loads((tmp_path / "o.jsonl").read_text("utf-8"))
+    [entity] = record["entities"]
+    assert entity["negated"] and not entity["uncertain"]
+    assert entity["context"] == [
+        {"kind": "negated", "rule": "sin", "source": "rules", "start": 0, "end": 3}
+    ]
+    assert "negated" not in record["spans"]["context"][0]
+    done = run("annotate", tmp_path / "pipeline", tmp_path / "one.txt")
+    assert "Context" in done.output and "negated" in done.output

@@ -43,6 +43,8 @@ ENCODER = {
 }
 FP32 = {"runs_in": "fp32"}
 NO_BF16 = {"precision": FP32, "cpu": {"bf16": False, "features": ["AVX2", "AVX512-VNNI"]}}
+UNSEEN = {"precision": FP32, "cpu": {"bf16": True, "features": ["AVX2", "AVX512-VNNI"]}}
+SLOW_BF16 = {"precision": FP32, "cpu": {"features": ["AVX512-VNNI", "AVX512-BF16"]}}
 USABLE = {"name": "H100", "memory_gib": 80.0, "compute_capability": "9.0"}
 
 
@@ -165,7 +167,8 @@ def test_a_pipeline_without_our_encoder_and_none_at_all(tmp_path):
         ({"cpu": {"threads": 1}}, None),  # torch's own choice
         ({"cpu": {"threads": 1, "omp_num_threads": "1"}}, "OMP_NUM_THREADS = 1 leaves cores idle"),
         ({"cpu": {"omp_num_threads": "4"}}, None),
-        ({"precision": FP32}, "torch 2.13.0 does not see that this CPU has bf16"),
+        (SLOW_BF16, "is fast in int8 (VNNI), but not in bf16"),
+        (UNSEEN, "torch 2.13.0 does not see that this CPU has bf16"),
         (NO_BF16, 'precision = "int8" in [components.transformer.model]'),
         ({**NO_BF16, "cpu": {"bf16": False, "features": ["AVX2"]}}, None),
         ({**NO_BF16, "device": "cuda:0"}, None),

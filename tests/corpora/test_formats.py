@@ -17,7 +17,7 @@ from spacy_bioclin.corpora.columns import (
 )
 from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.corpora.docs import make_gold_doc, spans_of
-from spacy_bioclin.corpora.formats import FORMATS, find_files, relabel
+from spacy_bioclin.corpora.formats import FORMATS, add_targets, find_files, relabel
 from spacy_bioclin.corpora.i2b2_xml import format_i2b2, parse_i2b2, read_i2b2
 from spacy_bioclin.corpora.pubtator import format_pubtator, parse_pubtator, read_pubtator
 from spacy_bioclin.errors import BioclinError
@@ -353,3 +353,26 @@ def test_real_meddocan_xml_is_its_brat(data_dir: Path) -> None:
         spans = spans_of(document)
         assert {line.split("\t", 1)[1] for line in format_ann(spans).splitlines()} == expected
         assert parse_i2b2(format_i2b2(document), document.id, document.source) == document
+
+
+def test_targets_of_relations_become_spans_once():
+    ann = (
+        "T1\tNegSynMarker 0 5\tNiega\n"
+        "T2\tDISO 6 12\tfiebre\n"
+        "T3\tDISO 15 18;25 30\ttos\n"
+        "T4\tNegLexMarker 40 48\tdescarta\n"
+        "R1\tScope Arg1:T1 Arg2:T2\n"
+        "R2\tDiscScope Arg1:T1 Arg2:T3\n"
+        "R3\tScope Arg1:T4 Arg2:T2\n"
+        "R4\tOther Arg1:T2 Arg2:T3\n"
+        "R5\tScope Arg1:T1 Arg2:T9\n"
+    )
+    document = AnnotatedText("1", "x" * 50, parse_ann(ann, text_length=50, source="1.ann"))
+    labels = {"NegSynMarker": "scope", "NegLexMarker": "scope"}
+    found = add_targets(document, labels).annotations
+    assert found[: len(document.annotations)] == document.annotations
+    assert found[len(document.annotations) :] == (
+        SpanAnnotation("R1", "scope", ((6, 12),)),
+        SpanAnnotation("R2", "scope", ((15, 18), (25, 30))),
+    )
+    assert add_targets(document, {}) is document

@@ -29,6 +29,27 @@ def test_auto_follows_the_hardware(monkeypatch, device, bf16, capability, expect
     assert chosen.reason
 
 
+@pytest.mark.parametrize(
+    ("amx", "avx512_bf16", "bf16_is_faster", "expected"),
+    [
+        (True, True, False, True),
+        (False, True, True, True),
+        (False, True, False, False),
+        (False, False, True, False),
+    ],
+)
+def test_avx512_bf16_counts_only_where_it_is_faster(
+    monkeypatch, amx, avx512_bf16, bf16_is_faster, expected
+):
+    seconds = {torch.bfloat16: 1.0 if bf16_is_faster else 3.0, torch.float32: 2.0}
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512_bf16)
+    monkeypatch.setattr(precision, "_time_product", seconds.get)
+    precision._times_bf16_as_faster.cache_clear()
+    assert precision.has_fast_bf16(CPU) is expected
+    precision._times_bf16_as_faster.cache_clear()
+
+
 @pytest.mark.parametrize(("name", "device"), [("fp16", CPU), ("int8", GPU), ("fp8", CPU)])
 def test_formats_that_a_device_lacks_are_errors(name, device):
     with pytest.raises(BioclinError, match=name):

@@ -76,9 +76,9 @@ def attributes() -> Iterator[Entry]:
                 warnings.simplefilter("ignore", DeprecationWarning)
                 importlib.import_module(module.name)
     nlp = spacy.blank("es")
-    for name in ("bioclin_ner", "bioclin_hf_ner", "bioclin_phi_rules"):
+    for name in ("bioclin_ner", "bioclin_hf_ner", "bioclin_phi_rules", "bioclin_context"):
         nlp.add_pipe(name)
-    for name in ("bioclin_deid", "bioclin_linker"):
+    for name in ("bioclin_deid", "bioclin_linker", "bioclin_sections", "bioclin_measurements"):
         nlp.add_pipe(name)
     for kind in ("doc", "span"):
         for name in getattr(Underscore, f"{kind}_extensions").keys() - {"trf_data"}:

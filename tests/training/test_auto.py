@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[2]
 RATE = "training.optimizer.learn_rate.initial_rate"
 WARMUP = "training.optimizer.learn_rate.warmup"
 WINDOW = "components.transformer.model.window"
-REINIT = "components.transformer.model.strategy.reinit_layers"
 PARTS = "corpora.train.max_tokens"
 
 
@@ -85,9 +84,9 @@ def test_chosen_values_are_said_and_stay_with_the_pipeline(
 ) -> None:
     said, config = train(ROOT / "configs/ner.cfg", tiny_encoder, corpus, tmp_path / "out")
     assert "a small encoder: 2 layers of width 16" in said
-    assert said.count("(chosen for this encoder)") == 5
-    found = [get(config, path) for path in (RATE, WARMUP, WINDOW, REINIT, PARTS)]
-    assert found == [2e-4, 0.05, 64, 0, "auto"]  # this one cannot read 256
+    assert said.count("(chosen for this encoder)") == 4
+    found = [get(config, path) for path in (RATE, WARMUP, WINDOW, PARTS)]
+    assert found == [2e-4, 0.05, 64, "auto"]  # this one cannot read 256
 
 
 def test_values_of_a_config_and_of_the_command_line_stay(
@@ -97,7 +96,7 @@ def test_values_of_a_config_and_of_the_command_line_stay(
 ) -> None:
     own = load_config(ROOT / "configs/ner.cfg", {WINDOW: 48, RATE: 1e-2}, interpolate=False)
     own.to_disk(tmp_path / "own.cfg")
-    more = (f"--{WARMUP}_steps", 3, f"--{PARTS}", 20, f"--{REINIT}", 1)
+    more = (f"--{WARMUP}_steps", 3, f"--{PARTS}", 20)
     recipe = ("--recipe", "auto")
     said, config = train(
         tmp_path / "own.cfg", tiny_encoder, corpus, tmp_path / "out", *recipe, *more
@@ -108,7 +107,6 @@ def test_values_of_a_config_and_of_the_command_line_stay(
     assert "warm-up over 3 updates (set by the command line)" in said
     assert "windows of 48 pieces (set by the config)" in said
     assert "training parts of at most 20 tokens (set by the command line)" in said
-    assert "top layers from random weights: 1 (set by the command line)" in said
     assert "chosen" not in said
 
 

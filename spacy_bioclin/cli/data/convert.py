@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -81,7 +82,7 @@ def main(
     if to != "spacy":
         _refuse(to, {"report": report, "common": common, "annotated": annotated})
         rules = {"skip_bad": skip_bad, "allow_loss": allow_loss}
-        _write_files(format, paths, chosen.labels, keep, output, to, **rules)
+        _write_files(format, paths, chosen, keep, output, to, **rules)
         return
     _write_docs(
         format,
@@ -103,6 +104,7 @@ class _Labels(NamedTuple):
     labels: Mapping[str, str]
     layers: Mapping[str, str | None]
     annotated_labels: list[str] | None
+    targets: Mapping[str, str] = MappingProxyType({})
 
 
 def _choose_labels(
@@ -134,7 +136,8 @@ def _choose_labels(
     names = [name.strip() for option in annotated or [] for name in option.split(",")]
     if "" in names:
         raise BioclinError("--annotated wants names of labels (DISEASE,DRUG)")
-    return _Labels(labels, layers, sorted(set(names)) if annotated else None)
+    targets = task.targets if task else {}
+    return _Labels(labels, layers, sorted(set(names)) if annotated else None, targets)
 
 
 def _choose_common(task: "Task | None", options: Mapping[str, list[str] | None]) -> _Labels:
@@ -212,7 +215,7 @@ def _write_docs(format: str, paths: list[Path], out: "Output", **settings: Any) 
 def _write_files(
     format: str,
     paths: list[Path],
-    labels: Mapping[str, str],
+    chosen: _Labels,
     keep: Callable[[str], bool],
     out: "Output",
     to: str,
@@ -235,7 +238,13 @@ def _write_files(
     on_error = make_on_error(on_skip if skip_bad else None)
     with show_progress(console, "documents") as show:
         documents = read_corpus(
-            format, paths, labels=labels, keep=keep, on_error=on_error, on_progress=show
+            format,
+            paths,
+            labels=chosen.labels,
+            targets=chosen.targets,
+            keep=keep,
+            on_error=on_error,
+            on_progress=show,
         )
         n_docs, lost = write_corpus(documents, out, to, allow_loss=allow_loss)
     console.print(f"{n_docs:,} documents written to {out.path}", markup=False)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Span
 
+    from ...context.measurements.measurement import Measurement
+
 STDIN = Path("-")
 
 
@@ -138,15 +140,39 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
     """Describe the entities and span groups of a Doc, ready for JSON.
 
     RETURNS (dict): Offsets are code points of the untouched text; `probability` is null where the
-        component gives none; what a linker found is in `kb_id` and `candidates`.
+        component gives none; what a linker found is in `kb_id` and `candidates`. "measurements" is
+        there if the pipeline has `bioclin_measurements`. Where `bioclin_context` ran, `negated` and
+        the other attributes are true or false, and `context` has the cues that make them true.
     """
+    from ...context.measurements.store import get_measurements, has_measurements
     from ...spans import get_layers
 
-    layers = {
-        key: [_to_dict(span, p) for span, p in zip(spans, probabilities, strict=True)]
-        for key, spans, probabilities in get_layers(doc)
+    layers: dict[str | None, list[dict[str, Any]]] = {}
+    for key, spans, probabilities in get_layers(doc):
+        records = [_to_dict(span, p) for span, p in zip(spans, probabilities, strict=True)]
+        if "context" in doc.spans and key not in ("context", "sections", "section_titles"):
+            for span, each in zip(spans, records, strict=True):
+                each.update(_describe_context(span))
+        layers[key] = records
+    record: dict[str, Any] = {"id": doc_id, "entities": layers.pop(None), "spans": layers}
+    if has_measurements(doc):
+        found = get_measurements(doc)
+        record["measurements"] = [_measurement_to_dict(one, doc.text) for one in found]
+    return record
+
+
+def _measurement_to_dict(one: "Measurement", text: str) -> dict[str, Any]:
+    kind, value, high, comparator, unit, start, end = one
+    return {
+        "start": start,
+        "end": end,
+        "kind": kind,
+        "text": text[start:end],
+        "value": value,
+        "high": high,
+        "comparator": comparator,
+        "unit": unit,
     }
-    return {"id": doc_id, "entities": layers.pop(None), "spans": layers}
 
 
 def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
@@ -167,16 +193,42 @@ def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
     return record
 
 
+def _describe_context(span: "Span") -> dict[str, Any]:
+    from ...context.rules.attributes import get_modifiers
+    from ...context.rules.rule_data import KINDS
+
+    modifiers = get_modifiers(span)
+    found = {modifier.kind for modifier in modifiers}
+    cues = [
+        {
+            "kind": m.kind,
+            "rule": m.rule,
+            "source": m.source,
+            "start": m.cue.start_char,
+            "end": m.cue.end_char,
+        }
+        for m in modifiers
+    ]
+    return {**{kind: kind in found for kind in KINDS}, "context": cues}
+
+
 def _print_record(record: dict[str, Any], console: "Console") -> None:
     layers = {"ents": record["entities"], **record["spans"]}
     found = [(span["start"], layer, span) for layer, spans in layers.items() for span in spans]
     if not found:
         console.print(f"{record['id']}: nothing found", markup=False)
         return
+    has_context = any("context" in span for _, _, span in found)
     rows = []
     for start, layer, span in sorted(found, key=lambda row: row[:2]):
         p = "" if span["probability"] is None else f"{span['probability']:.2f}"
         text = " ".join(span["text"].split())
-        rows.append([str(start), str(span["end"]), span["label"], text, p, layer])
-    head = ("Start", "End", "Label", "Text", "Probability", "Layer")
+        row = [str(start), str(span["end"]), span["label"], text, p, layer]
+        if has_context:
+            kinds = dict.fromkeys(cue["kind"] for cue in span.get("context", ()))
+            row.insert(4, ", ".join(kinds))
+        rows.append(row)
+    head = ["Start", "End", "Label", "Text", "Probability", "Layer"]
+    if has_context:
+        head.insert(4, "Context")
     print_table(rows, head, title=record["id"], right=head[:2], console=console)

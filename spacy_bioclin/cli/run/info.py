@@ -113,7 +113,7 @@ def find_advice(info: dict[str, Any]) -> list[str]:
     small = encoder and encoder["width"] < BASE_WIDTH
     if setting != "int8" and not small and _int8_is_best(info):
         advice.append(
-            f'this CPU has int8 (VNNI), but no bf16: precision = "int8" in {section} '
+            f'this CPU is fast in int8 (VNNI), but not in bf16: precision = "int8" in {section} '
             "annotates about twice as fast with an encoder of base size; check the scores with "
             "bioclin evaluate --precision int8"
         )
@@ -126,10 +126,15 @@ def find_advice(info: dict[str, Any]) -> list[str]:
 
 
 def _int8_is_best(info: dict[str, Any]) -> bool:
-    """Tell whether the CPU is used and multiplies int8 in hardware, but not bf16."""
+    """Tell whether the CPU is used, has int8 in hardware, and is not faster in bf16."""
     cpu, runs_in = info["cpu"], info["precision"]["runs_in"]
-    on_fp32_cpu = info["device"] == "cpu" and runs_in == "fp32" and not cpu["bf16"]
+    on_fp32_cpu = info["device"] == "cpu" and runs_in == "fp32" and not _bf16_is_unseen(cpu)
     return on_fp32_cpu and "AVX512-VNNI" in cpu["features"]
+
+
+def _bf16_is_unseen(cpu: dict[str, Any]) -> bool:
+    """Tell whether the system reports bf16, and torch does not."""
+    return cpu["bf16"] and not {"AMX", "AVX512-BF16"} & set(cpu["features"])
 
 
 def _advise_on_gpu(info: dict[str, Any]) -> list[str]:
@@ -153,7 +158,7 @@ def _advise_on_cpu(info: dict[str, Any]) -> list[str]:
             f"OMP_NUM_THREADS = {cpu['omp_num_threads']} leaves cores idle (threads: "
             f"{cpu['threads']}, cores: {cpu['usable_cores']}): unset it unless others need them"
         )
-    if cpu["bf16"] and info["precision"]["runs_in"] != "bf16":
+    if _bf16_is_unseen(cpu) and info["precision"]["runs_in"] != "bf16":
         torch = info["versions"]["torch"]
         advice.append(f"torch {torch} does not see that this CPU has bf16: update torch")
     return advice

@@ -94,7 +94,7 @@ class Tuning(UpdateRule):
             return
         for name, weight in self._transformer.named_parameters():
             level = self._levels.of[name]
-            top = self._n_layers - self.strategy.n_reinit < level <= self._n_layers
+            top = self._n_layers - self.strategy.reinit_layers < level <= self._n_layers
             if weight.requires_grad and not top:
                 yield name, weight.detach().clone()
 

@@ -5,14 +5,13 @@ The settings and their checks; `Tuning` carries them out.
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
 from ... import settings
 from ...errors import BioclinError
 
-AUTO = "auto"
 SECTION = "[components.transformer.model.strategy]"
 LAYER_KEYS = ("freeze_layers", "reinit_layers", "layer_decay", "unfreeze_steps")
 # Settings that have no effect if only low-rank differences are learned.
@@ -43,9 +42,8 @@ class Strategy(settings.Settings):
     layer_decay (float): Learning rate of a layer over that of the layer above; the top layer has
         the optimizer's, the embeddings count as one more layer (Howard & Ruder 2018; Clark et al.
         2020; Tinn et al. 2021). A head's own rate is its `learn_rate_scale`.
-    reinit_layers (int | str): Start the top layers, this many, from random weights, drawn as in the
+    reinit_layers (int): Start the top layers, this many, from random weights, drawn as in the
         architecture's pretraining with the training seed (Zhang et al. 2021; Tinn et al. 2021).
-        "auto": as many as the catalogue says for the encoder; none with freeze_layers or LoRA.
     no_decay (list[str] | None): Regular expressions, searched in weight names: these weights have
         no weight decay. None: biases and layer norms (Devlin et al. 2019, appendix A).
     bias_correction (bool): False leaves out Adam's correction of its moments in the first steps, as
@@ -74,7 +72,7 @@ class Strategy(settings.Settings):
     freeze_embeddings: bool = False
     freeze_layers: Count = 0
     layer_decay: float = Field(default=1.0, gt=0, le=1)
-    reinit_layers: Count | Literal["auto"] = 0
+    reinit_layers: Count = 0
     no_decay: Patterns | None = None
     bias_correction: bool = True
     unfreeze_steps: Count = 0
@@ -109,24 +107,8 @@ class Strategy(settings.Settings):
         return self
 
     def is_set(self, key: str) -> bool:
-        """Check whether a setting differs from its default, and is a choice of the user."""
-        return getattr(self, key) not in (type(self).model_fields[key].default, AUTO)
-
-    @property
-    def n_reinit(self) -> int:
-        """Number of layers that start from random weights; 0 before `settle`."""
-        return self.reinit_layers if isinstance(self.reinit_layers, int) else 0
-
-    def settle(self, reinit_layers: int) -> "Strategy":
-        """Replace "auto".
-
-        reinit_layers (int): What suits the encoder.
-        RETURNS (Strategy): Without "auto".
-        """
-        if self.reinit_layers != AUTO:
-            return self
-        kept = self.freeze_layers or self.lora_rank
-        return self.model_copy(update={"reinit_layers": 0 if kept else reinit_layers})
+        """Check whether a setting differs from its default."""
+        return bool(getattr(self, key) != type(self).model_fields[key].default)
 
     def show(self, *keys: str) -> str:
         """Write settings as they are in the config, for messages."""

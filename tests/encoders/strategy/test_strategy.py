@@ -220,19 +220,3 @@ def test_lora_is_on_queries_and_values_whatever_they_are_called(model_type):
     targets = LORA_TARGETS[model_type].split()
     assert layers == {t.replace(".N.", f".{i}.") for t in targets for i in range(N_LAYERS)}
     torch.testing.assert_close(run(transformer), before)  # no difference yet
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"reinit_layers": "auto"}, 2),
-        ({"reinit_layers": "auto", "freeze_layers": 1}, 0),
-        ({"reinit_layers": "auto", "lora_rank": 4}, 0),
-        ({"reinit_layers": 0}, 0),
-        ({"reinit_layers": 1}, 1),
-        ({}, 0),
-    ],
-)
-def test_auto_reinitialises_what_suits_the_encoder_unless_its_weights_are_kept(settings, expected):
-    strategy = read_strategy(settings)
-    assert strategy.settle(2).reinit_layers == strategy.settle(2).n_reinit == expected

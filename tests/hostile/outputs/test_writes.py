@@ -52,6 +52,8 @@ GROWS_A_FOLDER = {
 }
 # spaCy calls these for a folder that whoever saves the pipeline has made.
 PARTS_OF_A_PIPELINE = {
+    "context.rules.component.to_disk",
+    "context.sections.component.to_disk",
     "deid.component.to_disk",
     "linking.bundle",
     "linking.component.to_disk",

@@ -1,0 +1,1 @@
+"""What a mention means: sections, negation, uncertainty, history, family, measurements."""

@@ -1,0 +1,1 @@
+"""Find quantities, times and dates in notes, with their values and UCUM units."""

@@ -1,0 +1,1 @@
+"""Find measurements in text by rules that are data: no spaCy."""

@@ -1,0 +1,204 @@
+"""Find the measurements of a text: no spaCy, one pass, time in proportion to the text."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ..measurement import Measurement
+from .ages import Ages
+from .around import find_comparator, find_name, words_before
+from .bare import Bare
+from .days import Dates, Day
+from .joined import Joined
+from .lexicon import get_lexicon
+from .numbers import read_digits
+from .often import Frequencies, Often
+from .reader import Number, Reader
+from .scan import Group, Scanner, fold
+from .units import DOSE_FORMS, TIMES, Units
+
+_CLOCK = re.compile(
+    r"(?i)\d{1,2}\s?(?:[:.,´'’`]|\s´)\s?\d{2}\s?(?:h|hs|hrs|horas|hours|am|pm|a\.m|p\.m)\b"
+    r"|\d{1,2}\s?:\s?\d\d"
+)
+_UNREAD = re.compile(r"\d+(?:[.,:]\d+)*")
+_AGE_ENDS = ("older", "younger", "mayor", "mayores", "menor", "menores")
+_AGE_SIGNS = ("mayor", "menor", "older", "younger")
+
+
+class Finder:
+    """Find measurements in texts of one language.
+
+    lang (str): "es" or "en".
+    units (Mapping[str, str]): Further written forms of units, with their UCUM codes.
+    """
+
+    def __init__(self, lang: str, units: Mapping[str, str]) -> None:
+        self._lexicon = lexicon = get_lexicon(lang)
+        self._units = Units(units)
+        self._often = Frequencies(lexicon, self._units)
+        self._dates = Dates(lexicon)
+        self._ages = Ages(lexicon, self._units)
+        self._reader = Reader(lexicon, self._units, self._ages)
+        self._joined = Joined(self._reader)
+        self._bare = Bare(self._reader, self._joined)
+        self._not_clock = lexicon.words("not_clock_after")
+        self.scanner = Scanner(lexicon, self._units, self._often.words, self._dates.names)
+
+    def find(self, text: str) -> list[Measurement]:
+        """Find the measurements of a text, in order, not overlapping.
+
+        text (str): Any text; it is not changed.
+        RETURNS (list[Measurement]): With code points of the text.
+        """
+        found: list[Measurement] = []
+        place = floor = 0
+        folded = fold(text)
+        while start := self.scanner.search(folded, place):
+            one = self._read(text, start.at, start.group, floor)
+            if isinstance(one, Measurement):
+                if found and _goes_on(text, found[-1], one):
+                    one = one._replace(kind="age")
+                found.append(one)
+                floor = one.end_char
+                place = max(floor, start.next)
+            else:
+                place = max(start.next, one)
+        return found
+
+    def _read(self, text: str, at: int, group: Group, floor: int) -> Measurement | int:
+        """Read what begins at a place: a measurement, or where to go on."""
+        if group == "month":
+            day = self._dates.match_month(text, at)
+            return _from_day(day) if day else at
+        if group == "often":
+            often = self._often.match_every(text, at) or self._often.match_times(text, at)
+            return _from_often(often) if often else at
+        if often := self._often.match_times(text, at):
+            return _from_often(often)
+        if group == "digit":
+            day = self._dates.match_digits(text, at)
+            if day and not self._reader.unit_at(text, day.end)[0]:
+                return _from_day(day)
+            if clock := _CLOCK.match(text, at):
+                return clock.end()
+        is_article = group == "article"
+        number = self._reader.article(text, at) if is_article else self._reader.number(text, at)
+        if number is None:
+            unread = _UNREAD.match(text, at)
+            return unread.end() if unread else at
+        return self._read_number(text, self._reader.with_half(text, number), floor)
+
+    def _read_number(self, text: str, number: Number, floor: int) -> Measurement | int:
+        """Read what begins with a number."""
+        if not number.is_word and (pressure := self._joined.pressure(text, number)):
+            return pressure
+        unit, end = self._reader.unit_of(text, number)
+        one = self._joined.size(text, number, unit, end)
+        one = one or self._joined.range(text, number, unit, end, floor)
+        one = one or self._read_age(text, number, floor)
+        if one is not None:
+            return one
+        if unit is None:
+            return self._bare.read(text, number, floor)
+        if unit in TIMES:
+            return self._read_time(text, number, unit, end, floor)
+        return self._read_quantity(text, number, unit, end, floor)
+
+    def _read_age(self, text: str, number: Number, floor: int) -> Measurement | None:
+        """Read an age that says so after its number: "65-year-old", "65 años de edad"."""
+        tail = self._ages.tail.match(text, number.end)
+        if tail is None:
+            return None
+        unit = "a" if tail["year"] else self._units.read(tail["unit"]) or "a"
+        before = find_comparator(text, number.start, floor, self._lexicon)
+        end, sign = self._joined.comparator_after(text, tail.end(), before.sign)
+        start = self._aged(text, before.start)
+        return Measurement("age", number.value, None, sign, unit, start, end)
+
+    def _aged(self, text: str, start: int) -> int:
+        """Go back to the start of "aged"."""
+        named = self._ages.read_name(text, start)
+        return start if named is None else named
+
+    def _read_time(
+        self, text: str, number: Number, unit: str, end: int, floor: int
+    ) -> Measurement | int:
+        """Read a number with a unit of time: a duration or an age."""
+        value = number.value
+        if half := self._reader.half.match(text, end):
+            value, end = value + 0.5, half.end()
+        if self._is_clock(text, number, end, unit):
+            return end
+        before = find_comparator(text, number.start, floor, self._lexicon)
+        start, kind = before.start, "duration"
+        words = text[start : number.start].lower()
+        if unit == "s" and find_name(text, number.start, self._lexicon):
+            kind = "quantity"
+        elif unit == "a" and words.startswith(_AGE_SIGNS):
+            kind = "age"
+        elif self._ages.is_age(text, start, end, unit, value):
+            kind, start = "age", self._aged(text, start)
+        after, sign = self._joined.comparator_after(text, end, before.sign)
+        if unit == "a" and text[end:after].lower().endswith(_AGE_ENDS):
+            kind = "age"
+        return Measurement(kind, value, None, sign, unit, start, after)
+
+    def _is_clock(self, text: str, number: Number, end: int, unit: str) -> bool:
+        """Check whether "a las 20 h" is a time of day."""
+        if unit != "h" or number.value > 23:
+            return False
+        first, second = (*words_before(text, number.start, 16), "", "")[:2]
+        if first != self._lexicon.data["clock_before"] or (number.value == 12 and second == "a"):
+            return False
+        after = re.match(r"\s([^\W\d_]+)", text[end : end + 20])
+        return not (after and after[1].lower() in self._not_clock)
+
+    def _read_quantity(
+        self, text: str, number: Number, unit: str, end: int, floor: int
+    ) -> Measurement | int:
+        """Read a number with any other unit."""
+        if number.is_word and number.value == 1 and unit not in DOSE_FORMS:
+            return end  # "un", "one" may be no number
+        value = number.value
+        if not number.is_word and unit.endswith(("/mm3", "/uL")) and "10*" not in unit:
+            value = read_digits(number.text, self._lexicon.lang, counts=True) or value
+        start = self._reader.signed_start(text, number.start, unit)
+        value = -value if start < number.start else value
+        before = find_comparator(text, start, floor, self._lexicon)
+        if unit.startswith("d/"):  # "five days a week"
+            return Measurement("frequency", value, None, before.sign, unit[2:], before.start, end)
+        end, sign = self._joined.comparator_after(text, end, before.sign)
+        return Measurement("quantity", value, None, sign, unit, before.start, end)
+
+
+def _goes_on(text: str, last: Measurement, one: Measurement) -> bool:
+    """Check whether a time goes on with an age: "3 años 10 meses", "2 años y medio"."""
+    if last.kind != "age" or one.kind != "duration" or one.unit not in ("mo", "wk", "d"):
+        return False
+    return text[last.end_char : one.start_char].strip(" ,").lower() in ("", "y", "and", "con")
+
+
+def _from_day(day: Day) -> Measurement:
+    return Measurement("date", day.value, None, None, None, day.start, day.end)
+
+
+def _from_often(often: Often) -> Measurement:
+    return Measurement(
+        "frequency", often.value, often.high, None, often.unit, often.start, often.end
+    )
+
+
+@lru_cache(maxsize=8)
+def get_finder(lang: str) -> Finder:
+    """Get the finder of a language without a user's units; it is made once."""
+    return Finder(lang, {})
+
+
+def find_measurements(text: str, lang: str) -> list[Measurement]:
+    """Find the measurements of a text.
+
+    lang (str): "es" or "en".
+    RETURNS (list[Measurement]): In order, not overlapping, with code points of the text.
+    """
+    return get_finder(lang).find(text)

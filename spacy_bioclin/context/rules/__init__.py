@@ -1,0 +1,1 @@
+"""`bioclin_context`: negated, uncertain, historical, hypothetical, family: rules as data."""

@@ -1,0 +1,215 @@
+"""`bioclin_context`: find what is negated, uncertain, historical, hypothetical or of the family."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.attrs import IDX, LENGTH, SENT_START
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+
+from ...errors import BioclinError
+from ...settings import check_choice
+from ..trained import TRAINED_KINDS, read_tagged
+from .attributes import Context, Tokens, install_extensions, make_group
+from .rule_data import KINDS, SECTION, RuleSet, check_langs, make_rules, read_own
+from .scopes import find_context
+
+SECTIONS_KEY, TITLES_KEY = "sections", "section_titles"
+SOURCES = ("rules", "trained", "both")
+DEFAULT_CONFIG = {
+    "langs": None,
+    "rules": None,
+    "sections": {
+        "family_history": "family",
+        "past_history": "historical",
+        "surgical_history": "historical",
+    },
+    "source": "rules",
+    "cues_key": "cues",
+    "scorer": {"@scorers": "spacy-bioclin.context_scorer.v1"},
+}
+Scorer = Callable[..., dict[str, Any]]
+
+
+@Language.factory(
+    "bioclin_context",
+    assigns=[
+        "doc.spans",
+        "span._.negated",
+        "span._.uncertain",
+        "span._.historical",
+        "span._.hypothetical",
+        "span._.family",
+        "span._.context",
+    ],
+    requires=["doc.sents"],
+    default_config=DEFAULT_CONFIG,
+    retokenizes=False,
+)
+def make_context(
+    nlp: Language,
+    name: str,
+    langs: Sequence[str] | None,
+    rules: str | dict[str, Any] | None,
+    sections: dict[str, str],
+    source: str,
+    cues_key: str,
+    scorer: Scorer | None,
+) -> "BioclinContext":
+    """Make the component. It needs sentences; entities may come before or after it.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name in the pipeline.
+    langs (Sequence[str] | None): Languages of the rules, "es" and "en"; None for the pipeline's.
+    rules (str | dict | None): A YAML file with rules of your own, or its content. They are added to
+        the languages' rules, and saved with the pipeline.
+    sections (dict[str, str]): Category of a section (`bioclin_sections`) -> what it makes of
+        everything in it.
+    source (str): What finds negation and uncertainty: "rules"; "trained", a tagger; or "both", all
+        that either finds. The other kinds always come from rules.
+    cues_key (str): The tagger's cues and scopes are in `doc.spans[cues_key]`, with the labels of
+        the task nubes-context: "negated_cue", "negated_scope", "uncertain_cue", "uncertain_scope".
+    scorer (Callable | None): See `spacy-bioclin.context_scorer.v1`.
+    RETURNS (BioclinContext): The component.
+    RAISES (BioclinError): There are no rules for a language, or a rule, a section's kind or the
+        source is wrong.
+    """
+    langs = check_langs(langs, str(nlp.lang), name)
+    context = BioclinContext(
+        name, langs, rules, sections=sections, source=source, cues_key=cues_key
+    )
+    context.scorer = scorer
+    return context
+
+
+class BioclinContext(Pipe):
+    """Write cues and scopes to `doc.spans["context"]`. See `make_context`."""
+
+    scorer: Scorer | None = None
+
+    def __init__(
+        self,
+        name: str,
+        langs: Sequence[str],
+        rules: str | Mapping[str, Any] | None,
+        *,
+        sections: Mapping[str, str],
+        source: str,
+        cues_key: str,
+    ) -> None:
+        self.name = name
+        self.langs = tuple(langs)
+        self.sections = dict(sections)
+        for category, kind in self.sections.items():
+            self._check(f"sections.{category}", kind, KINDS)
+        self._check("source", source, SOURCES)
+        self.source = source
+        self.cues_key = cues_key
+        self.own: dict[str, Any] = {}
+        self._missing: str | None = None  # a file that the saved pipeline may not need
+        if isinstance(rules, str) and not Path(rules).exists():
+            self._missing = rules
+        elif rules is not None:
+            self.own = read_own(rules, where=f"[components.{name}.rules]")
+        self._rules: RuleSet = make_rules(self.langs, self.own)
+        install_extensions()
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Find the cues of a Doc and their scopes.
+
+        doc (Doc): The Doc, with sentences.
+        RETURNS (Doc): The same Doc.
+        RAISES (BioclinError): It has no sentences.
+        """
+        self._check_file()
+        if len(doc) > 1 and not doc.has_annotation("SENT_START"):
+            raise BioclinError(
+                f"[components.{self.name}] needs sentences, since no scope goes on past one: add "
+                "'bioclin_sentences' (or another component that sets them) before it"
+            )
+        make_group(doc, (*self._by_source(doc), *self._by_sections(doc)))
+        return doc
+
+    def _check(self, key: str, value: str, known: Sequence[str]) -> None:
+        try:
+            check_choice(value, known)
+        except ValueError as error:
+            raise BioclinError(f"[components.{self.name}] {key} = {value!r}: {error}") from None
+
+    def _by_source(self, doc: Doc) -> Iterator[Context]:
+        if self.source == "rules":
+            yield from self._by_rules(doc)
+            return
+        if self.cues_key not in doc.spans:
+            raise BioclinError(
+                f"[components.{self.name}] source = {self.source!r}: there is no doc.spans["
+                f"{self.cues_key!r}]; add a trained 'bioclin_ner' with that spans_key before it, "
+                "or set source = 'rules'"
+            )
+        for found in self._by_rules(doc):
+            if self.source == "both" or found[0] not in TRAINED_KINDS:
+                yield found
+        yield from read_tagged(doc, self.cues_key, where=f"[components.{self.name}]")
+
+    def _by_rules(self, doc: Doc) -> Iterator[Context]:
+        tokens = doc.to_array([IDX, LENGTH, SENT_START])
+        if not len(tokens):
+            return
+        starts = tokens[:, 0].tolist()
+        ends = (tokens[:, 0] + tokens[:, 1]).tolist()
+        borders = [starts[i] for i in np.flatnonzero(tokens[:, 2] == 1)]
+        for section in doc.spans.get(SECTIONS_KEY, ()):
+            borders += [starts[section.start], ends[section.end - 1]]
+
+        def place(offsets: tuple[int, int]) -> Tokens:
+            return bisect_right(ends, offsets[0]), bisect_left(starts, offsets[1])
+
+        for found in find_context(doc.text, borders, self._rules):
+            scope = None if found.scope is None else place(found.scope)
+            yield found.kind, found.rule, place(found.cue), scope
+
+    def _by_sections(self, doc: Doc) -> Iterator[Context]:
+        """Make a scope of the text of each section that has a kind; its cue is the title."""
+        titles = {title.start: title.end for title in doc.spans.get(TITLES_KEY, ())}
+        for section in doc.spans.get(SECTIONS_KEY, ()):
+            if kind := self.sections.get(section.label_):
+                body = titles.get(section.start, section.start)
+                cue = section.start, max(body, section.start + 1)
+                while body < section.end and not doc[body].is_alpha and not doc[body].is_digit:
+                    body += 1  # the colon
+                yield kind, SECTION, cue, (body, section.end) if body < section.end else None
+
+    def _check_file(self) -> None:
+        """Refuse to work without the file of rules that the setting names."""
+        if self._missing is not None:
+            read_own(self._missing, where=self.name)
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the user's rules."""
+        self._check_file()
+        return srsly.msgpack_dumps({"rules": self.own})
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "BioclinContext":
+        """Load what `to_bytes` made."""
+        return self._load(srsly.msgpack_loads(data)["rules"], "bytes")
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the user's rules in a folder."""
+        self._check_file()
+        Path(path).mkdir(parents=True, exist_ok=True)
+        srsly.write_json(Path(path) / "rules.json", self.own)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "BioclinContext":
+        """Load what `to_disk` saved."""
+        file = Path(path) / "rules.json"
+        return self._load(srsly.read_json(file), str(file))
+
+    def _load(self, own: Any, where: str) -> "BioclinContext":
+        self.own, self._missing = read_own(own, where=where), None
+        self._rules = make_rules(self.langs, self.own)
+        return self

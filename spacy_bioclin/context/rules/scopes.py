@@ -1,0 +1,285 @@
+"""Find cues in a text and how far each reaches: ConText (Harkema et al. 2009), without spaCy.
+
+Harkema H, Dowling JN, Thornblade T, Chapman WW. ConText: an algorithm for determining negation,
+experiencer, and temporal status from clinical reports. J Biomed Inform 2009;42(5):839-851.
+
+The longest cue at a place counts. A forward cue reaches to the end of its sentence or block, to a
+terminator, to the next cue of its kind, to a cue of another kind after a comma or a conjunction, or
+to the end of its enumeration; a backward cue likewise to the left. Time is linear in the text.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from .phrases import Words, cut_words
+from .rule_data import CUE, KINDS, TERMINATOR, Rule, RuleSet, Terminator
+
+COMMA = ","
+OPENERS = frozenset("([{¿¡\"'«“-*/")
+CLOSERS = frozenset(")]}\"'»”-*/")
+MARKS = OPENERS | CLOSERS | frozenset(".,;:=?!…")
+# A cue right after one of these begins a clause of its own.
+SEPARATORS = frozenset((COMMA, "(", "/", "-", "+"))
+
+
+class Found(NamedTuple):
+    """A cue and its scope.
+
+    kind (str): One of KINDS.
+    rule (str): Name of the rule.
+    cue (tuple[int, int]): Character offsets.
+    scope (tuple[int, int] | None): Character offsets; None if nothing is in its reach.
+    """
+
+    kind: str
+    rule: str
+    cue: tuple[int, int]
+    scope: tuple[int, int] | None
+
+
+class Cue(NamedTuple):
+    """A cue by its words [start, end). Without rules it blocks other cues."""
+
+    start: int
+    end: int
+    rules: tuple[Rule, ...]
+
+
+def find_context(text: str, borders: Iterable[int], rules: RuleSet) -> list[Found]:
+    """Find the cues of a text and their scopes.
+
+    text (str): Any text.
+    borders (Iterable[int]): Character offsets that no scope crosses: where sentences and sections
+        begin.
+    rules (RuleSet): The rules.
+    RETURNS (list[Found]): In the order of the cues.
+    """
+    words = cut_words(text, borders)
+    cues, ends = _find_cues(words, rules)
+    reach = Reach(words, rules, cues, ends)
+    found = [one for cue in cues for rule in cue.rules for one in reach.scopes(cue, rule)]
+    return list(_drop_denied(found))
+
+
+def _drop_denied(found: Iterable[Found]) -> Iterator[Found]:
+    """Leave out cues of uncertainty that are negated: "no findings suggestive of"."""
+    end = -1
+    for one in found:
+        if one.kind == "uncertain" and one.cue[0] < end:
+            continue
+        if one.kind == "negated" and one.scope is not None and one.cue < one.scope:
+            end = one.scope[1]
+        yield one
+
+
+def _find_cues(words: Words, rules: RuleSet) -> tuple[list[Cue], list[tuple[int, int, Terminator]]]:
+    """Find the cues, which do not overlap, and the terminators outside of them."""
+    cues: list[Cue] = []
+    terminators: list[tuple[int, int, Terminator]] = []
+    matched = _find_patterns(words, rules)
+    for start, end, terminator in _find_ends(words, rules):
+        terminators.append((start, end, terminator))
+    root, longest, texts, blocks = rules.table.root, rules.table.longest, words.words, words.blocks
+    following: list[str | None] = [*texts[1:], None]
+    places = [
+        at
+        for at, (word, after) in enumerate(zip(texts, following, strict=True))
+        if (word in root and (None in root[word] or after in root[word])) or at in matched
+    ]
+    free = block = 0  # where the last cue ends, and the block of the place
+    for at in places:
+        if at < free:
+            continue
+        while blocks[block + 1] <= at:
+            block += 1
+        found = longest(texts, at, blocks[block + 1])
+        end, cue_rules = found[CUE]
+        last, ending = found[TERMINATOR]
+        if at in matched and end <= matched[at].end <= blocks[block + 1]:
+            _, end, cue_rules = matched[at]
+        if ending is not None and (last >= end or cue_rules):
+            terminators.extend((at, last, one) for one in ending)
+            if last > end:  # "sin embargo" is no "sin"
+                cue_rules = None
+        if cue_rules is not None:
+            cues.append(Cue(at, end, cue_rules))
+            free = end
+    return cues, terminators
+
+
+def _find_patterns(words: Words, rules: RuleSet) -> dict[int, Cue]:
+    """Find the matches of the regular expressions by their first word, the longest of each."""
+    found: dict[int, Cue] = {}
+    for pattern, rule in rules.patterns:
+        group = "cue" if "cue" in pattern.groupindex else 0
+        for match in pattern.finditer(words.folded):
+            start = bisect_right(words.ends, match.start(group))
+            end = bisect_left(words.starts, match.end(group))
+            if start < end and (start not in found or found[start].end < end):
+                found[start] = Cue(start, end, (rule,) if rule else ())
+    return found
+
+
+def _find_ends(words: Words, rules: RuleSet) -> Iterator[tuple[int, int, Terminator]]:
+    """Find the terminators that are regular expressions."""
+    for pattern, terminator in rules.endings:
+        for match in pattern.finditer(words.folded):
+            start = bisect_right(words.ends, match.start())
+            yield start, bisect_left(words.starts, match.end()), terminator
+
+
+class Reach:
+    """Where the scopes of a text end.
+
+    words (Words): Its words.
+    rules (RuleSet): The rules.
+    cues (Sequence[Cue]): In order.
+    terminators (Iterable[tuple]): Start and end of each, and what it ends; in order.
+    """
+
+    def __init__(
+        self,
+        words: Words,
+        rules: RuleSet,
+        cues: Sequence[Cue],
+        terminators: Iterable[tuple[int, int, Terminator]],
+    ) -> None:
+        self.words = words
+        self.rules = rules
+        # By kind: words before which forward scopes end, and after which backward scopes begin. A
+        # terminator right after a cue does not end its scope, another cue does.
+        places: dict[Terminator, list[tuple[int, int]]] = {}
+        for start, end, terminator in terminators:
+            places.setdefault(terminator, []).append((start, end))
+        ends: dict[str, set[int]] = {kind: set() for kind in KINDS}
+        stops: dict[str, set[int]] = {kind: set() for kind in KINDS}
+        begins: dict[str, set[int]] = {kind: set() for kind in KINDS}
+        for terminator, found in places.items():
+            for kind in terminator.kinds:
+                if terminator.forward:
+                    ends[kind].update(start for start, _ in found)
+                if terminator.backward:
+                    begins[kind].update(end for _, end in found)
+        for cue in cues:
+            own = {rule.kind for rule in cue.rules}
+            for kind in own:
+                stops[kind].add(cue.start)
+                begins[kind].add(cue.end)
+            before = words.words[cue.start - 1] if cue.start else ""
+            if own and (before in SEPARATORS or before in rules.join):
+                for kind in KINDS:
+                    stops[kind].add(cue.start - 1)
+        self.ends = {kind: sorted(each) for kind, each in ends.items()}
+        self.stops = {kind: sorted(each) for kind, each in stops.items()}
+        self.begins = {kind: sorted(each) for kind, each in begins.items()}
+
+    def scopes(self, cue: Cue, rule: Rule) -> Iterator[Found]:
+        """Find the scopes of a rule's cue: one, or two for both directions.
+
+        YIELDS (Found): At least one; without scope if the cue has none.
+        """
+        reached: list[tuple[int, int]] = []
+        if rule.direction == "self":
+            reached.append((cue.start, cue.end))
+        if rule.direction in ("forward", "both", "either"):
+            start, end = self._trim(*self._forward(cue, rule))
+            if start < end and self.words.words[start] not in rule.not_before:
+                reached.append((start, end))
+        if rule.direction in ("backward", "both") or (rule.direction == "either" and not reached):
+            start, end = self._trim(*self._backward(cue, rule))
+            if start < end:
+                reached.append((start, end))
+        places: list[tuple[int, int] | None] = [*reached] or [None]
+        for scope in places:
+            place = None if scope is None else self._offsets(*scope)
+            yield Found(rule.kind, rule.name, self._offsets(cue.start, cue.end), place)
+
+    def _offsets(self, start: int, end: int) -> tuple[int, int]:
+        return self.words.starts[start], self.words.ends[end - 1]
+
+    def _forward(self, cue: Cue, rule: Rule) -> tuple[int, int]:
+        blocks, stops = self.words.blocks, self.stops[rule.kind]
+        if cue.end < len(self.words.words) and self.words.words[cue.end] == COMMA:
+            return cue.end, cue.end  # "HTA no, DM sí"
+        end = min(blocks[bisect_right(blocks, cue.start)], cue.end + rule.max_words)
+        at = bisect_left(stops, cue.end)
+        if at < len(stops):
+            end = min(end, stops[at])
+        ends = self.ends[rule.kind]
+        at = bisect_right(ends, cue.end)
+        if at < len(ends):
+            end = min(end, ends[at])
+        return cue.end, self._end_of_list(cue.end, end, rule)
+
+    def _end_of_list(self, start: int, end: int, rule: Rule) -> int:
+        """Find the comma, conjunction or label with which the enumeration from `start` ends."""
+        words = self.words.words
+        for at in range(start + 1, end):
+            if words[at] == ":":  # "no edemas ECG: ritmo sinusal"
+                end = at - 1
+                break
+        # The last item that is joined with the others by "ni".
+        carried = max((at for at in range(start, end) if words[at] in self.rules.carry), default=0)
+        if rule.until:
+            places = range(max(start + 1, carried), end)
+            last = next(
+                (
+                    at
+                    for at in places
+                    if words[at] in rule.until and words[at + 1 : at + 2] != ["/"]
+                ),
+                end,
+            )
+            # "sin fiebre, tos y disnea": there the conjunction joins the last item.
+            if COMMA not in words[start:last]:
+                end = last
+        commas = [at for at in range(start, end) if words[at] == COMMA]
+        if not commas:
+            return end
+        if rule.kind == "uncertain":
+            return commas[0]
+        for comma, following in zip(commas, [*commas[1:], end], strict=True):
+            if comma < carried:
+                continue
+            item = words[comma + 1 : following]
+            if self._count_words(item) > self.rules.max_words or any(
+                word[0].isdigit() for word in item
+            ):
+                return comma
+        return end
+
+    def _count_words(self, item: Sequence[str]) -> int:
+        """Count the words of the longest part between conjunctions, without marks."""
+        longest = n_words = 0
+        for word in item:
+            n_words = 0 if word in self.rules.join else n_words + (word not in MARKS)
+            longest = max(longest, n_words)
+        return longest
+
+    def _backward(self, cue: Cue, rule: Rule) -> tuple[int, int]:
+        blocks, begins, words = self.words.blocks, self.begins[rule.kind], self.words.words
+        start = max(blocks[bisect_right(blocks, cue.start) - 1], cue.start - rule.max_words)
+        at = bisect_right(begins, cue.start) - 1
+        if at >= 0:
+            start = max(start, begins[at])
+        end = cue.start
+        while end > start and (words[end - 1] in MARKS or words[end - 1] in self.rules.link):
+            end -= 1  # "fiebre: no", "HTA (-)", "cultivo, que fue negativo"
+        joined = False
+        for at in range(end - 1, start - 1, -1):
+            if words[at] in (":", "("):
+                return at + 1, end
+            joined = joined or words[at] in self.rules.join
+            if words[at] == COMMA and not joined:
+                return at + 1, end
+        return start, end
+
+    def _trim(self, start: int, end: int) -> tuple[int, int]:
+        """Leave out marks and conjunctions at both ends."""
+        words, join = self.words.words, self.rules.join
+        while start < end and (words[start] in MARKS or words[start] in join):
+            start += 1
+        while start < end and (words[end - 1] in MARKS or words[end - 1] in join):
+            end -= 1
+        return start, end

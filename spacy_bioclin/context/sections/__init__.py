@@ -1,0 +1,1 @@
+"""Find the headings of clinical notes, and the sections that they open."""

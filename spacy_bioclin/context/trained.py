@@ -1,0 +1,75 @@
+"""Read the cues and scopes that a tagger has found, and which cue a scope belongs to."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from spacy.tokens import Doc
+
+from ..errors import BioclinError
+from .rules.attributes import CUE, SCOPE, Context, Tokens
+from .rules.rule_data import TRAINED
+
+TRAINED_KINDS = ("negated", "uncertain")  # those of the task nubes-context
+LABELS = [kind + part for kind in TRAINED_KINDS for part in (CUE, SCOPE)]
+
+
+def read_tagged(doc: Doc, key: str, *, where: str) -> Iterator[Context]:
+    """Read the cues and scopes of a span group.
+
+    doc (Doc): A Doc with sentences.
+    key (str): Key of the group in `doc.spans`.
+    where (str): What begins an error message.
+    YIELDS (tuple): Kind, rule, cue and scope, see `rules.attributes.make_group`.
+    RAISES (BioclinError): A span has another label.
+    """
+    found: dict[str, list[Tokens]] = defaultdict(list)
+    for span in doc.spans[key]:
+        if span.label_ not in LABELS:
+            raise BioclinError(
+                f"{where} doc.spans[{key!r}] has the label {span.label_!r}; want some of "
+                f"{', '.join(LABELS)}, as a tagger that was trained on the task nubes-context gives"
+            )
+        found[span.label_].append((span.start, span.end))
+    sentences = [sent.start for sent in doc.sents] if found else []
+    for kind in TRAINED_KINDS:
+        for cue, scope in join_scopes(found[kind + CUE], found[kind + SCOPE], sentences):
+            yield kind, TRAINED, cue, scope
+
+
+def join_scopes(
+    cues: Sequence[Tokens], scopes: Sequence[Tokens], sentences: Sequence[int]
+) -> Iterator[tuple[Tokens, Tokens]]:
+    """Give each scope to the nearest cue of its sentence.
+
+    In NUBes (Lima López et al. 2020) a scope is next to its cue, or is another item of an
+    enumeration. A cue without scope is its own, as "afebril".
+
+    cues, scopes (Sequence[tuple[int, int]]): Those of one kind.
+    sentences (Sequence[int]): First token of each sentence, in order.
+    YIELDS (tuple[tuple[int, int], tuple[int, int]]): Cue and scope, in the order of the scopes;
+        then the cues without one. A scope without cue in its sentence is left out.
+    """
+    cues = sorted(cues)
+    starts = [start for start, _ in cues]
+    own = set(cues)
+    for scope in sorted(scopes):
+        sentence = bisect_right(sentences, scope[0])
+        at = bisect_right(starts, scope[0])
+        near = [
+            (_gap(cue, scope), cue)
+            for cue in cues[max(0, at - 1) : at + 1]
+            if bisect_right(sentences, cue[0]) == sentence
+        ]
+        if near:
+            # Of equally near ones the first: most cues come before their scope.
+            _, cue = min(near)
+            own.discard(cue)
+            yield cue, scope
+    for cue in sorted(own):
+        yield cue, cue
+
+
+def _gap(one: Tokens, other: Tokens) -> int:
+    """Count the tokens between two spans."""
+    return max(0, other[0] - one[1], one[0] - other[1])

@@ -1,0 +1,102 @@
+"""Hostile text: work in proportion to its length, and no text breaks an invariant."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_bioclin.context.measurements.measurement import COMPARATORS, KINDS
+from spacy_bioclin.context.measurements.rules import around, reader
+from spacy_bioclin.context.measurements.rules.find import find_measurements
+from spacy_bioclin.context.measurements.rules.scan import Scanner, fold
+
+UNITS = ["7", "1/", "mg ", ", ", " ", "1 ", "1,", "1, ", "1-", "1 x ", "uno ", "one ", "cada "]
+UNITS += ["Hb ", "Hb 1 ", "1.", "de 1 ", "1 a ", "<", "120/80 ", "twenty ", "1\n", "mayo ", "bid "]
+UNITS += [
+    "mg/",
+    "1 mg/",
+    "1 y ",
+    "entre ",
+    "a ",
+    "x10",
+    "10^",
+    "½",
+    "'",
+    "1'",
+    "más de ",
+    "q1",
+    "İ",
+]
+PIECES = [*UNITS, "años ", "5 cm", "12/03/2014", "3 x 4 cm", "a las 8 h", "/8h", "c/12h", "º", "\t"]
+PIECES += [
+    "de edad",
+    "year-old",
+    "two and a half weeks",
+    "1/2",
+    "%",
+    "x 10^3/µL",
+    "\U0001d7d9",
+    "٣",
+]
+
+
+@pytest.mark.parametrize("lang", ["es", "en"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_growth(unit: str, lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each search starts where the last ended, and reads a bounded number of characters."""
+    calls = {"n": 0}
+
+    def counted(owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def count(*args: object) -> object:
+            calls["n"] += 1
+            return original(*args)
+
+        monkeypatch.setattr(owner, name, count)
+
+    counted(Scanner, "search")
+    for name in ("number", "unit_at", "unit_of"):
+        counted(reader.Reader, name)
+    n_calls = []
+    for n in (2_000, 4_000):
+        calls["n"] = 0
+        find_measurements(unit * (n // len(unit)), lang)
+        n_calls.append(calls["n"])
+    assert n_calls[1] <= 2 * n_calls[0] + 100
+    assert n_calls[1] <= 40 * 4_000 / len(unit)
+
+
+def test_no_more_than_a_window_is_read() -> None:
+    text = "Hb " + "x " * 100_000 + "5"
+    assert len(around.words_before(text, len(text))) <= around._WINDOW
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.sampled_from(["es", "en"]))
+@settings(max_examples=400, deadline=None)
+def test_invariants(text: str, lang: str) -> None:
+    place = 0
+    for one in find_measurements(text, lang):
+        assert place <= one.start_char < one.end_char <= len(text)
+        place = one.end_char
+        assert one.kind in KINDS and one.comparator in (None, *COMPARATORS)
+        assert not text[one.start_char].isspace() and not text[one.end_char - 1].isspace()
+        if one.kind == "date":
+            assert isinstance(one.value, str) and one.unit is None
+        elif one.kind == "size":
+            assert isinstance(one.value, tuple) and len(one.value) > 1
+        else:
+            assert isinstance(one.value, float)
+        assert one.high is None or one.kind in (
+            "range",
+            "blood_pressure",
+            "duration",
+            "age",
+            "frequency",
+        )
+
+
+@given(st.text(max_size=60), st.sampled_from(["es", "en"]))
+@settings(max_examples=300, deadline=None)
+def test_any_text(text: str, lang: str) -> None:
+    find_measurements(text, lang)
+    assert len(fold(text)) == len(text)

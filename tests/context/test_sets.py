@@ -1,0 +1,89 @@
+"""The annotated assertions are well formed, and their places are in the raw text."""
+
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SETS = Path(__file__).parents[2] / "benchmarks" / "context" / "sets"
+FLAGS = {"negated", "uncertain", "historical", "hypothetical", "family"}
+PLACE = {"file", "line", "start", "end", "drawn"}
+
+
+def read_set(name: str) -> list[dict[str, Any]]:
+    """Read one set, a sentence for each line."""
+    return [json.loads(line) for line in (SETS / name).read_text("utf-8").splitlines()]
+
+
+def check_mentions(sent: dict[str, Any], length: int) -> None:
+    """Check keys, order and offsets of a sentence's mentions."""
+    last = 0
+    assert sent["mentions"]
+    for mention in sent["mentions"]:
+        assert {"start", "end"} <= mention.keys() <= {"start", "end"} | FLAGS
+        assert all(mention[flag] is True for flag in mention.keys() & FLAGS)
+        assert last <= mention["start"] < mention["end"] <= length
+        last = mention["end"]
+
+
+def is_plain(sent: dict[str, Any]) -> bool:
+    """Tell whether no mention of a sentence has an attribute."""
+    return not any(mention.keys() & FLAGS for mention in sent["mentions"])
+
+
+def test_assertions_are_well_formed():
+    sents = read_set("assertions_en.jsonl")
+    assert len(sents) >= 300
+    for sent in sents:
+        assert sent.keys() == PLACE | {"mentions"}  # and no text
+        assert sent["drawn"] in ("cue", "random")
+        check_mentions(sent, sent["end"] - sent["start"])
+    places = {(sent["file"], sent["line"], sent["start"]) for sent in sents}
+    assert len(places) == len(sents)
+
+
+def test_many_assertions_have_no_cue():
+    sents = read_set("assertions_en.jsonl")
+    random = [sent for sent in sents if sent["drawn"] == "random"]
+    assert len(random) >= 0.4 * len(sents)
+    assert sum(map(is_plain, sents)) >= 0.4 * len(sents)
+    assert sum(map(is_plain, random)) >= 0.4 * len(random)
+
+
+@pytest.mark.parametrize("name", ["assertions_en.jsonl", "traps_en.jsonl"])
+def test_every_attribute_occurs(name):
+    mentions = [mention for sent in read_set(name) for mention in sent["mentions"]]
+    for flag in FLAGS:
+        assert sum(flag in mention for mention in mentions) >= 10, flag
+
+
+def test_traps_are_well_formed():
+    sents = read_set("traps_en.jsonl")
+    assert len({sent["text"] for sent in sents}) == len(sents) >= 100
+    for sent in sents:
+        assert sent.keys() == {"text", "mentions"}
+        check_mentions(sent, len(sent["text"]))
+        for mention in sent["mentions"]:
+            text = sent["text"][mention["start"] : mention["end"]]
+            assert text == text.strip() != ""
+
+
+@pytest.mark.corpora
+def test_places_are_in_the_raw_text(data_dir):
+    sents = read_set("assertions_en.jsonl")
+    lines = {
+        file: lzma.decompress((data_dir / "pretraining" / file).read_bytes()).decode().split("\n")
+        for file in {sent["file"] for sent in sents}
+    }
+    for sent in sents:
+        assert sent["line"] < len(lines[sent["file"]])
+        text = lines[sent["file"]][sent["line"]][sent["start"] : sent["end"]]
+        place = sent["file"], sent["line"]  # shown in place of the text if a check fails
+        whole = len(text) == sent["end"] - sent["start"] and text == text.strip()
+        assert whole, place
+        for mention in sent["mentions"]:
+            part = text[mention["start"] : mention["end"]]
+            whole = part == part.strip() != ""
+            assert whole, place

@@ -1,0 +1,90 @@
+"""Scopes of a tagger find their cues, and become attributes."""
+
+import pytest
+import spacy
+from spacy.tokens import Span
+
+from spacy_bioclin.context.trained import join_scopes
+from spacy_bioclin.errors import BioclinError
+
+
+@pytest.mark.parametrize(
+    ("cues", "scopes", "sentences", "expected"),
+    [
+        ([(0, 1)], [(1, 4)], [0], [((0, 1), (1, 4))]),
+        ([(4, 5)], [(0, 4)], [0], [((4, 5), (0, 4))]),  # "fiebre: no"
+        # Items of an enumeration; the second cue is nearer to the last one.
+        (
+            [(0, 1), (5, 6)],
+            [(1, 2), (3, 4), (6, 8)],
+            [0],
+            [((0, 1), (1, 2)), ((5, 6), (3, 4)), ((5, 6), (6, 8))],
+        ),
+        # Of equally near cues the first.
+        ([(0, 1), (4, 5)], [(2, 3)], [0], [((0, 1), (2, 3)), ((4, 5), (4, 5))]),
+        ([(3, 4)], [], [0], [((3, 4), (3, 4))]),  # "afebril"
+        # A scope does not leave its sentence, and is left out without a cue.
+        ([(0, 1)], [(2, 3)], [0, 2], [((0, 1), (0, 1))]),
+        ([], [(2, 3)], [0], []),
+    ],
+)
+def test_a_scope_belongs_to_the_nearest_cue_of_its_sentence(cues, scopes, sentences, expected):
+    assert list(join_scopes(cues, scopes, sentences)) == expected
+    assert list(join_scopes(cues[::-1], scopes[::-1], sentences)) == expected
+
+
+def make_nlp(source, tagged=()):
+    nlp = spacy.blank("es")
+    nlp.add_pipe("bioclin_sentences")
+    context = nlp.add_pipe("bioclin_context", config={"source": source})
+
+    def annotate(text):
+        doc = nlp.get_pipe("bioclin_sentences")(nlp.make_doc(text))
+        doc.spans["cues"] = [Span(doc, *tokens, label=label) for *tokens, label in tagged]
+        return context(doc)
+
+    return annotate
+
+
+TEXT = "Niega fiebre. Madre con asma. Tos escasa."
+TAGGED = [(7, 8, "uncertain_scope"), (8, 9, "uncertain_cue")]
+
+
+def describe(doc):
+    return [
+        (token.text, modifier.kind, modifier.source)
+        for token in doc
+        for modifier in doc[token.i : token.i + 1]._.context
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("rules", [("fiebre", "negated", "rules"), ("asma", "family", "rules")]),
+        ("trained", [("asma", "family", "rules"), ("Tos", "uncertain", "trained")]),
+        (
+            "both",
+            [
+                ("fiebre", "negated", "rules"),
+                ("asma", "family", "rules"),
+                ("Tos", "uncertain", "trained"),
+            ],
+        ),
+    ],
+)
+def test_negation_and_uncertainty_come_from_the_source_and_the_rest_from_rules(source, expected):
+    assert describe(make_nlp(source, TAGGED)(TEXT)) == expected
+
+
+def test_a_tagger_that_did_not_run_is_named():
+    nlp = spacy.blank("es")
+    nlp.add_pipe("bioclin_sentences")
+    nlp.add_pipe("bioclin_context", config={"source": "trained"})
+    with pytest.raises(BioclinError, match=r"doc.spans\['cues'\]; add a trained 'bioclin_ner'"):
+        nlp("Niega fiebre.")
+
+
+def test_other_labels_are_an_error():
+    with pytest.raises(BioclinError, match="'NegSynMarker'; want some of negated_cue"):
+        make_nlp("both", [(0, 1, "NegSynMarker")])(TEXT)
