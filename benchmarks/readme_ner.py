@@ -44,11 +44,6 @@ HAS_READ = (
     "DisTEMIST, SympTEMIST and MedProcNER, without their annotations."
 )
 
-EARLIER = (
-    "BC5CDR with `bioclin-sm` is of its weights after 6,200 of 11,200 updates, with the top layer "
-    "drawn anew."
-)
-
 
 def load(name: str) -> Any:
     """Read one result file.
@@ -156,7 +151,6 @@ def ner_line() -> str:
         lines.append("There, CANTEMIST was also trained on dev1, which is part of dev now.")
     if any(trial["task"] in TEMIST for trial in compact):
         lines.append(HAS_READ)
-    lines.append(EARLIER)
     return " ".join(lines)
 
 
@@ -176,7 +170,7 @@ def headline_row() -> tuple[str, str, str]:
     groups = [rows[f"{task} bioclin"] for task in ("bc5cdr", "pharmaconer")]
     seeds = " and ".join(dict.fromkeys(str(group["seeds"]) for group in groups))
     return (
-        f"NER with `bioclin-{encoder}`, BC5CDR (en, earlier weights) and PharmaCoNER (es), strict "
+        f"NER with `bioclin-{encoder}`, BC5CDR (en) and PharmaCoNER (es), strict "
         f"F1, {seeds} {'seed' if seeds == '1' else 'seeds'}",
         " and ".join(f"{group['test_f_mean']:.3f}" for group in groups),
         "PharmaCoNER 0.924, XLM-R-large (published)",
