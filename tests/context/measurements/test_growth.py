@@ -1,11 +1,13 @@
 """Hostile text: work in proportion to its length, and no text breaks an invariant."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_bioclin.context.measurements.measurement import COMPARATORS, KINDS
-from spacy_bioclin.context.measurements.rules import around, reader
+from spacy_bioclin.context.measurements.rules import around, find, reader
 from spacy_bioclin.context.measurements.rules.find import find_measurements
 from spacy_bioclin.context.measurements.rules.scan import Scanner, fold
 
@@ -64,6 +66,65 @@ def test_growth(unit: str, lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
         n_calls.append(calls["n"])
     assert n_calls[1] <= 2 * n_calls[0] + 100
     assert n_calls[1] <= 40 * 4_000 / len(unit)
+
+
+ROWS = ["7 ", "1, ", "12; ", "1.5 ", "1-", "12/", "1. ", "1\n"]
+NEAR = [
+    "",
+    "Hb ",
+    "7",
+    "mm",
+    " mg",
+    ", 3 mm y 6 mm",
+    " kg",
+    "-0-1",
+    "/80 mmHg",
+    " x 4 cm",
+    "edad 5 ",
+    "\n",
+]
+
+
+@pytest.mark.parametrize("lang", ["es", "en"])
+@pytest.mark.parametrize("unit", [*ROWS, "Hb 1 ", "1 y ", "(1) ", "1 / ", "1 x "])
+def test_time_grows_with_the_text(unit: str, lang: str) -> None:
+    """Ten times the text takes ten times the time; quadratic growth would take a hundred times."""
+    seconds = []
+    find_measurements(unit * 100, lang)
+    for n_chars in (10_000, 100_000):
+        started = time.process_time()
+        find_measurements(unit * (n_chars // len(unit)), lang)
+        seconds.append(time.process_time() - started)
+    assert seconds[1] <= 40 * seconds[0] + 0.05
+
+
+@given(
+    st.sampled_from(ROWS),
+    st.integers(1, 60),
+    st.sampled_from(NEAR),
+    st.sampled_from(NEAR),
+    st.sampled_from(["es", "en"]),
+)
+@settings(max_examples=300, deadline=None)
+def test_rows_of_numbers_may_be_skipped(
+    unit: str, n: int, before: str, after: str, lang: str
+) -> None:
+    """What is skipped in a row of numbers is nothing that would have been found."""
+    text = before + unit * n + after
+    fast = find_measurements(text, lang)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(find, "_LAST_OF_ROW", len(text))
+        assert find_measurements(text, lang) == fast
+
+
+def test_a_row_of_numbers_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = []
+    original = reader.Reader.number
+    monkeypatch.setattr(
+        reader.Reader, "number", lambda *args: numbers.append(args[2]) or original(*args)
+    )
+    find_measurements("7 " * 10_000, "es")
+    assert len(numbers) < 1_000
 
 
 def test_no_more_than_a_window_is_read() -> None:

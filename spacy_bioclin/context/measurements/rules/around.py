@@ -83,11 +83,12 @@ def find_name(text: str, start: int, lexicon: Lexicon) -> str | None:
     for skipped, last in enumerate(range(len(chunks), 0, -1)):
         if chunks[last - 1].endswith(","):
             return None
-        for first in range(max(0, last - lexicon.max_words), last):
-            name = " ".join(chunks[first:last]).strip(_STRIPPED)
-            if found := _known(name, lexicon):
-                return found
         word = chunks[last - 1].strip(_STRIPPED).lower()
+        if "/" in word or word in lexicon.last_words or word.rstrip(".") in lexicon.last_words:
+            for first in range(max(0, last - lexicon.max_words), last):
+                name = " ".join(chunks[first:last]).strip(_STRIPPED)
+                if found := _known(name, lexicon):
+                    return found
         if word and word not in lexicon.fillers:
             return None
         if skipped >= _MAX_FILLERS:

@@ -65,10 +65,12 @@ class Bare:
         """Find what the number is of."""
         if name := find_name(text, start, self._lexicon):
             return name
-        words = words_before(text, start)
         if number.value <= 10 and _OUT_OF_10.match(text, number.end):
-            return next((word for word in words[:9] if word in _PAIN), None)
-        return "normal" if sign and words and words[0] in NORMAL else None
+            return next((word for word in words_before(text, start)[:9] if word in _PAIN), None)
+        if sign is None:
+            return None
+        words = words_before(text, start)
+        return "normal" if words and words[0] in NORMAL else None
 
     def _weeks(self, text: str, start: int) -> Measurement | None:
         """Read the fractions by which British notes write days, weeks and months."""

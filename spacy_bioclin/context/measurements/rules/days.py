@@ -10,6 +10,8 @@ from .trie import words_pattern
 
 _YEAR = r"(?:1[89]\d\d|20\d\d)"
 _LONG_YEAR = r"(?:1[89]\d\d|20\d\d|1\.9\d\d|2\.0\d\d)"  # Spanish notes write "2.008"
+# What all dates that begin with a digit begin with.
+_MAY_BE_DATE = re.compile(r"\d{4}|\d\d?\s?(?:[-/.,]|[^\W\d]|°)|[12]\.\d")
 _FIRST_YEAR, _LAST_YEAR = 1850, 2100
 _LAST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -71,6 +73,8 @@ class Dates:
     def match_digits(self, text: str, at: int) -> Day | None:
         """Match a date that begins with a digit."""
         if at > 1 and text[at - 1] in "-/" and text[at - 2].isdigit():
+            return None
+        if not _MAY_BE_DATE.match(text, at):
             return None
         for pattern in (self._iso, self._numeric, self._day_month, self._month_number, self._roman):
             if (found := pattern.match(text, at)) and (value := self._read(found)):

@@ -22,6 +22,13 @@ _CLOCK = re.compile(
     r"|\d{1,2}\s?:\s?\d\d"
 )
 _UNREAD = re.compile(r"\d+(?:[.,:]\d+)*")
+# Numbers in a row with nothing else between them are no measurements, but for the last ones, which
+# may have a unit, and the first, which may have a name.
+_ROW = re.compile(
+    r"(?:(?:[,;]?\s|\.\s(?=\d\D))\d{1,4}(?:[.,]\d{1,3})?(?=[,;.]?(?:\s|$)))+"
+    r"|(?:[-/]\d{1,4}(?![\w.,]))+"
+)
+_LAST_OF_ROW = 120  # characters, more than a list of measurements with one unit has
 _AGE_ENDS = ("older", "younger", "mayor", "mayores", "menor", "menores")
 _AGE_SIGNS = ("mayor", "menor", "older", "younger")
 
@@ -64,6 +71,8 @@ class Finder:
                 place = max(floor, start.next)
             else:
                 place = max(start.next, one)
+            if start.group == "digit" and (row := _ROW.match(text, place)):
+                place = max(place, row.end() - _LAST_OF_ROW)
         return found
 
     def _read(self, text: str, at: int, group: Group, floor: int) -> Measurement | int:

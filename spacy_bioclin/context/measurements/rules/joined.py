@@ -4,6 +4,7 @@ import re
 
 from ..measurement import Measurement
 from .around import find_comparator, find_comparator_after, find_name, is_pressure, words_before
+from .numbers import DIGITS, FRACTION
 from .reader import Number, Reader
 from .units import TIMES
 
@@ -30,7 +31,12 @@ class Joined:
         self._between = re.compile(rf"(?i)(?<![^\W_]){data['between']}\s(?:los\s|las\s)?$")
         self._by = re.compile(rf"(?i)\s?[x×*]\s?|\s(?:{data['size_joins']})\s")
         last = "|".join(data["list_joins"].split())
-        self._list = re.compile(rf"(?i)\s?,?\s(?P<last>{last})\s|\s?,\s")
+        join = rf"(?:\s?,?\s(?:{last})\s|\s?,\s)"
+        number = rf"(?:{FRACTION}|{DIGITS})"
+        self._list = re.compile(
+            rf"(?i)(?:{join}{number}){{0,{_MAX_LIST - 1}}}{join}(?=[\d.,½¼¾⅓⅔])"
+        )
+        self._last = re.compile(rf"(?i)\s(?:{last})\s")
         self._not_lists = self._lexicon.words("not_lists")
 
     def pressure(self, text: str, high: Number) -> Measurement | None:
@@ -114,28 +120,21 @@ class Joined:
 
     def shared(self, text: str, number: Number, floor: int) -> Measurement | None:
         """Read a number whose unit follows the last of a list: "16, 13 y 6 mm"."""
-        place, has_last = number.end, False
-        for _ in range(_MAX_LIST):
-            join = self._list.match(text, place)
-            following = self._reader.number(text, join.end()) if join else None
-            if join is None or following is None or following.is_word:
-                return None
-            has_last = has_last or bool(join["last"])
-            unit, end = self._reader.unit_of(text, following)
-            if unit is None:
-                place = following.end
-                continue
-            first = (words_before(text, number.start, 20) or [""])[0]
-            if not has_last or first in self._not_lists:
-                return None
-            before = find_comparator(text, number.start, floor, self._lexicon)
-            kind = "quantity"
-            if unit in TIMES:
-                is_age = self._is_age(text, before.start, end, unit, number.value)
-                kind = "age" if is_age else "duration"
-            offsets = before.start, number.end
-            return Measurement(kind, number.value, None, before.sign, unit, *offsets)
-        return None
+        joins = self._list.match(text, number.end)
+        following = self._reader.number(text, joins.end()) if joins else None
+        if joins is None or following is None:
+            return None
+        unit, end = self._reader.unit_of(text, following)
+        if unit is None or not self._last.search(joins[0]):
+            return None
+        if (words_before(text, number.start, 20) or [""])[0] in self._not_lists:
+            return None
+        before = find_comparator(text, number.start, floor, self._lexicon)
+        kind = "quantity"
+        if unit in TIMES:
+            is_age = self._is_age(text, before.start, end, unit, number.value)
+            kind = "age" if is_age else "duration"
+        return Measurement(kind, number.value, None, before.sign, unit, before.start, number.end)
 
     def comparator_after(self, text: str, end: int, sign: str | None) -> tuple[int, str | None]:
         """Read the comparator after a number, if there is none before it."""

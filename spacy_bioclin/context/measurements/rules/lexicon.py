@@ -40,6 +40,7 @@ class Lexicon:
         after = words_pattern(_forms(data["comparators_after"]))
         self.after_pattern = re.compile(rf"(?i)\s({after})(?![^\W_])")
         self.names = self.words("names")
+        self.last_words = frozenset(name.split()[-1] for name in self.names)
         self.fillers = self.words("fillers")
         self.scores = self.words("scores")
         self.pressures = self.words("pressures")

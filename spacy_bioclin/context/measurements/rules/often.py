@@ -15,6 +15,8 @@ _SCHEDULE = (
     r"(?P<schedule>(?:[0-4](?:[.,]5)?|1/2)(?:\s?-\s?(?:[0-4](?:[.,]5)?|1/2)){2,3})"
     r"(?![\d/]|[-.,]\d)"
 )
+# What "3 times", "2-3 veces", "1-0-1" and "once daily" begin with.
+_MAY_BE_TIMES = re.compile(r"[^\W\d]|[\d.,½¼¾⅓⅔]{1,9}\s?[-–/\w]|\d{1,3}[\s'´’`\d.,]")
 _LATIN_HOURS = (
     r"q\.?\s?(?P<hours>\d{1,2})(?:\s?-\s?(?P<more_hours>\d{1,2}))?\s?"
     r"(?P<latin_time>h(?:rs?|ours?)?|d(?:ays?)?|w(?:ee)?ks?|min(?:utes)?)(?![^\W_])"
@@ -71,6 +73,8 @@ class Frequencies:
 
     def match_times(self, text: str, at: int) -> Often | None:
         """Match "3 veces al día", "twice daily", "1-0-1" at a place."""
+        if not _MAY_BE_TIMES.match(text, at):
+            return None
         if found := self._times.match(text, at):
             low, high = self._read_range(found)
             unit = self._unit(found)

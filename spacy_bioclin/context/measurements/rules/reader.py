@@ -52,8 +52,7 @@ class Reader:
     def __init__(self, lexicon: Lexicon, units: Units, ages: Ages) -> None:
         self.lexicon, self.units, self.ages = lexicon, units, ages
         self.half = re.compile(rf"(?i)\s(?:{words_pattern(lexicon.data['halves'].split())})(?!\w)")
-        self._digits = re.compile(DIGITS)
-        self._fraction = re.compile(f"(?i){FRACTION}")
+        self._digits = re.compile(f"(?i){FRACTION}|{DIGITS}")
         self._words = re.compile(f"(?i){lexicon.numbers.pattern}")
         hyphen = r"-(?=[a-z]{2}|h\b)|" if lexicon.lang == "en" else ""
         self._blank = re.compile(rf"(?i){hyphen}[^\S\r\n]{{0,2}}")
@@ -62,10 +61,9 @@ class Reader:
 
     def number(self, text: str, at: int) -> Number | None:
         """Read the number at a place, in digits or in words."""
-        for pattern in (self._fraction, self._digits):
-            if found := pattern.match(text, at):
-                value = read_digits(found[0], self.lexicon.lang)
-                return None if value is None else Number(value, at, found.end(), found[0], False)
+        if found := self._digits.match(text, at):
+            value = read_digits(found[0], self.lexicon.lang)
+            return None if value is None else Number(value, at, found.end(), found[0], False)
         if found := self._words.match(text, at):
             value = self.lexicon.numbers.read(found[0])
             return None if value is None else Number(value, at, found.end(), found[0], True)
