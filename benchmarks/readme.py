@@ -19,6 +19,7 @@ from benchmarks.readme_ner import (
     load,
     ner_line,
     ner_table,
+    perplexity_table,
 )
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
@@ -477,6 +478,7 @@ def results_section() -> str:
     parts = {
         "De-identification": (deid_table, suite_table, deid_speed_line),
         "Entity linking": (linking_table, linking_line),
+        "Pretraining": (perplexity_table,),
         "Named entities": (highest_table, ner_table, ner_line),
         "Several corpora in one pipeline": (together_table, together_line),
         "Fine-tuning": (
