@@ -169,7 +169,9 @@ class Reach:
             before = words.words[cue.start - 1] if cue.start else ""
             if own and (before in SEPARATORS or before in rules.join):
                 for kind in KINDS:
-                    stops[kind].add(cue.start - 1)
+                    # "no angina or previous infarct": the conjunction carries the negation on.
+                    if kind != "negated" or before not in rules.carry:
+                        stops[kind].add(cue.start - 1)
         self.ends = {kind: sorted(each) for kind, each in ends.items()}
         self.stops = {kind: sorted(each) for kind, each in stops.items()}
         self.begins = {kind: sorted(each) for kind, each in begins.items()}
@@ -184,7 +186,9 @@ class Reach:
             reached.append((cue.start, cue.end))
         if rule.direction in ("forward", "both", "either"):
             start, end = self._trim(*self._forward(cue, rule))
-            if start < end and self.words.words[start] not in rule.not_before:
+            words = self.words.words
+            # "CD3 negative and CD20 positive": nothing after "and" belongs to the cue.
+            if start < end and rule.not_before.isdisjoint((words[cue.end], words[start])):
                 reached.append((start, end))
         if rule.direction in ("backward", "both") or (rule.direction == "either" and not reached):
             start, end = self._trim(*self._backward(cue, rule))
