@@ -57,6 +57,50 @@ NEGATED = [
     ("No evidence that the patient has [pneumonia].", "+"),
     ("[Pain] free.", "+"),
     ("[Allergies]: no known [drug allergies].", "-+"),
+    # Reports in capitals, and marks between spaces.
+    ("NO EVIDENCE OF [ACUTE INFARCT] OR [HEMORRHAGE].", "++"),
+    ("NO [TUMOR] SEEN.", "+"),
+    ("CHEST: NO [RALES].  ABDOMEN: [DISTENDED].", "+-"),
+    ("no [cyanosis] , [clubbing] , [edema] , [calf tenderness] , or [ulcer] .", "+++++"),
+    ("Negative for [fever], [chills], [night sweats], [weight loss], [chest pain].", "+++++"),
+    # Cues.
+    ("[PE] r/o'd by CT.", "+"),
+    ("[Chest pain] - denies.", "+"),
+    ("Findings inconsistent with [pneumonia].", "+"),
+    ("Nothing to suggest [infection].", "+"),
+    ("The lungs are clear of [infiltrates].", "+"),
+    ("He no longer has [chest pain].", "+"),
+    ("He is not currently complaining of [chest pain].", "+"),
+    ("She has not noted any [blood in the stool].", "+"),
+    ("He was not found to have [DVT].", "+"),
+    ("The scan failed to identify any [abscess].", "+"),
+    ("[Relapse] did not occur.", "+"),
+    ("[Aspirin] was held.", "+"),
+    ("Five patients were seen and none developed [symptoms].", "+"),
+    ("No recurrent [tumor] and no other [lesions].", "++"),
+    ("She went home without any further [bleeding].", "-"),
+    # A cue after a clause of its own.
+    ("Studies confirmed [anemia] and ruled out [thrombophilia].", "-+"),
+    ("Studies excluded [sarcoidosis].", "+"),
+    ("CD3 negative and [CD20] positive.", "-"),
+    ("CT showed [effusion] and [troponin] was negative.", "-+"),
+    ("[Blood cultures] have been negative to date.", "+"),
+    # Scopes end where another clause begins.
+    ("A man with no [asthma] was admitted for [pneumonia].", "+-"),
+    ("Without [risk factors] presented with [chest pain].", "+-"),
+    ("Despite the absence of [fever], [pneumonia] was diagnosed.", "+-"),
+    ("No [fever], [cough] or [rash] was noted.", "+++"),
+    ("There is no [mitral regurgitation], [tricuspid regurgitation] is mild.", "+-"),
+    ("He denies [tobacco use] and drinks [alcohol] socially.", "+-"),
+    ("In no [distress], calm, with [wheezing].", "+-"),
+    ("The [ulcer] is not [infected] as the [wound] is dry.", "-+-"),
+    ("No [pallor] such as [conjunctival pallor].", "++"),
+    # Circumstances end a scope, unless its enumeration goes on.
+    ("No [bleeding] after [polypectomy].", "+-"),
+    ("No [pain] after [meals], [nausea] or [vomiting].", "++++"),
+    ("No [pain] from the [fracture].", "+-"),
+    ("She had no [chest pain] with the [exercise].", "+-"),
+    ("No [nausea], [vomiting], or previous [ulcer].", "+++"),
 ]
 UNCERTAIN = [
     ("Possible [pneumonia].", "+"),
@@ -72,6 +116,12 @@ UNCERTAIN = [
     ("[Pneumonia] is likely.", "+"),
     ("Follow up as soon as possible for [wound].", "-"),
     ("Probable [UTI], [hypertension].", "+-"),
+    ("[Pain], likely due to [arthritis].", "-+"),
+    ("[Cough], possible [pneumonia].", "-+"),
+    ("[Pneumonia] suspected.", "+"),
+    ("Findings consistent with [pneumonia].", "+"),
+    ("I believe this is [bronchitis].", "+"),
+    ("Felt to have [gout].", "+"),
 ]
 HISTORICAL = [
     ("History of [stroke].", "+"),
@@ -81,6 +131,12 @@ HISTORICAL = [
     ("History of present illness: [cough].", "-"),
     ("[Fever] for the past three days.", "-"),
     ("PMH: [CHF].", "+"),
+    ("No history of [stroke].", "-"),
+    ("He has a 3 day history of [cough].", "-"),
+    ("A 3-month history of severe [back pain].", "-"),
+    ("The patient had a [stroke] in 2001.", "+"),
+    ("Prior [appendectomy], [fever] today.", "+-"),
+    ("s/p [CABG] with [angina].", "+-"),
 ]
 HYPOTHETICAL = [
     ("Return if [fever] develops.", "+"),
@@ -89,6 +145,7 @@ HYPOTHETICAL = [
     ("At risk for [falls].", "+"),
     ("[DVT] prophylaxis.", "+"),
     ("Looks as if in [pain].", "-"),
+    ("Take [Tylenol] for [pain] as needed.", "-+"),
 ]
 FAMILY = [
     ("Mother with [breast cancer].", "+"),
@@ -97,6 +154,10 @@ FAMILY = [
     ("[Colon cancer] in his father.", "+"),
     ("Mother reports [fever].", "-"),
     ("Mother's [diabetes].", "+"),
+    ("Mother is alive with [hypertension].", "+"),
+    ("Wife has [cough].", "+"),
+    ("The patient lives with his wife, has [asthma].", "-"),
+    ("No family history of [cancer].", "+"),
 ]
 
 
