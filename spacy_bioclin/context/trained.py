@@ -1,8 +1,8 @@
-"""Read the cues and scopes that a tagger has found, and which cue a scope belongs to."""
+"""Read the cues and scopes that a tagger has found, and add those that only rules find."""
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from spacy.tokens import Doc
 
@@ -68,6 +68,21 @@ def join_scopes(
             yield cue, scope
     for cue in sorted(own):
         yield cue, cue
+
+
+def add_rules(tagged: Iterable[Context], by_rules: Iterable[Context]) -> Iterator[Context]:
+    """Add cues and scopes of rules to those of a tagger, where the tagger found nothing.
+
+    The tagger's cue and scope stay where both found a cue. A tagged cue without scope gets that of
+    the rule. A rule's cue that the tagger has put in a scope counts as part of this scope: "sospecha
+    de posible neumonía", "no refiere ninguna molestia", "sin imagen sugestiva de neumonía".
+
+    tagged (Iterable[tuple]): What `read_tagged` yields.
+    by_rules (Iterable[tuple]): Kind, rule, cue and scope that rules have found, of any kinds.
+    YIELDS (tuple): The tagger's, then those of rules.
+    """
+    tagged = list(tagged)
+    known = {kind: sorted(cue for own, _, cue, _ in tagged if own == kind) for kind in TRAINED_KINDS}
 
 
 def _gap(one: Tokens, other: Tokens) -> int:

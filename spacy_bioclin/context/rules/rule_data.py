@@ -34,6 +34,7 @@ class RuleSettings(Settings):
     max_tokens: int | None = None
     not_before: list[str] = Field(default_factory=list)
     until: list[str] = Field(default_factory=list)
+    concord: bool = False
     pseudo: bool = False
 
     @field_validator("kind")
@@ -136,6 +137,7 @@ class Rule(NamedTuple):
     max_words (int): Most words and marks of its scope.
     not_before (frozenset[str]): Words with which no forward scope begins.
     until (frozenset[str]): Words before which a forward scope ends.
+    concord (bool): Whether it is no cue where another cue of its kind reaches it.
     """
 
     kind: str
@@ -144,6 +146,7 @@ class Rule(NamedTuple):
     max_words: int
     not_before: frozenset[str]
     until: frozenset[str]
+    concord: bool
 
 
 class Terminator(NamedTuple):
@@ -267,7 +270,13 @@ def _make_rule(settings: RuleSettings, phrase: str) -> Rule | None:
     max_words = settings.max_tokens or 1_000_000_000
     not_before, until = frozenset(settings.not_before), frozenset(settings.until)
     return Rule(
-        settings.kind, settings.direction, settings.name or phrase, max_words, not_before, until
+        settings.kind,
+        settings.direction,
+        settings.name or phrase,
+        max_words,
+        not_before,
+        until,
+        settings.concord,
     )
 
 

@@ -105,7 +105,31 @@ def _find_cues(words: Words, rules: RuleSet) -> tuple[list[Cue], list[tuple[int,
         if cue_rules is not None:
             cues.append(Cue(at, end, cue_rules))
             free = end
-    return cues, terminators
+    terminators.sort(key=lambda one: one[0])
+    return list(_drop_concord(cues, terminators, words)), terminators
+
+
+def _drop_concord(
+    cues: Iterable[Cue], terminators: Sequence[tuple[int, int, Terminator]], words: Words
+) -> Iterator[Cue]:
+    """Leave out cues that agree with an earlier cue of their kind: "no refiere ninguna molestia"."""
+    reached: dict[str, int] = {}  # kind -> where the scope of its last cue ends at the latest
+    at = 0
+    for cue in cues:
+        while at < len(terminators) and terminators[at][0] < cue.start:
+            start, _, terminator = terminators[at]
+            if terminator.forward:
+                for kind in terminator.kinds:
+                    reached[kind] = min(reached.get(kind, 0), start)
+            at += 1
+        if cue.rules and all(
+            rule.concord and cue.start < reached.get(rule.kind, 0) for rule in cue.rules
+        ):
+            continue
+        for rule in cue.rules:
+            if rule.direction in ("forward", "both", "either"):
+                reached[rule.kind] = words.blocks[bisect_right(words.blocks, cue.start)]
+        yield cue
 
 
 def _find_patterns(words: Words, rules: RuleSet) -> dict[int, Cue]:
