@@ -119,6 +119,7 @@ class ListSettings(Settings):
     carry: list[str] = Field(default_factory=list)
     join: list[str] = Field(default_factory=list)
     link: list[str] = Field(default_factory=list)
+    dangling: list[str] = Field(default_factory=list)
     max_words: int = 5
 
 
@@ -166,6 +167,7 @@ class RuleSet(NamedTuple):
     carry (frozenset[str]): Words that show that an enumeration goes on ("ni").
     join (frozenset[str]): Words that join two things or two clauses ("y").
     link (frozenset[str]): Words between a finding and a cue after it ("fue").
+    dangling (frozenset[str]): Words with which no scope ends ("la").
     max_words (int): Most words of an item of an enumeration.
     """
 
@@ -175,6 +177,7 @@ class RuleSet(NamedTuple):
     carry: frozenset[str]
     join: frozenset[str]
     link: frozenset[str]
+    dangling: frozenset[str]
     max_words: int
 
 
@@ -214,7 +217,7 @@ def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> Ru
     table = PhraseTable()
     patterns: list[tuple[re.Pattern[str], Rule | None]] = []
     endings: list[tuple[re.Pattern[str], Terminator]] = []
-    carry, join, link = set[str](), set[str](), set[str]()
+    carry, join, link, dangling = set[str](), set[str](), set[str](), set[str]()
     for is_own, file in [*((False, file) for file in files), (True, _read_checked(own))]:
         of_phrase: dict[tuple[str, ...], list[Rule]] = {}
         for settings in file.rules:
@@ -236,9 +239,17 @@ def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> Ru
         carry.update(file.lists.carry)
         join.update(file.lists.join)
         link.update(file.lists.link)
+        dangling.update(file.lists.dangling)
     max_words = max((file.lists.max_words for file in files), default=ListSettings().max_words)
     return RuleSet(
-        table, patterns, endings, frozenset(carry), frozenset(join), frozenset(link), max_words
+        table,
+        patterns,
+        endings,
+        frozenset(carry),
+        frozenset(join),
+        frozenset(link),
+        frozenset(dangling),
+        max_words,
     )
 
 

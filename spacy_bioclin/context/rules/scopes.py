@@ -304,10 +304,12 @@ class Reach:
         return start, end
 
     def _trim(self, start: int, end: int) -> tuple[int, int]:
-        """Leave out marks and conjunctions at both ends."""
-        words, join = self.words.words, self.rules.join
+        """Leave out marks and conjunctions at both ends, and articles and the like at the right."""
+        words, join, dangling = self.words.words, self.rules.join, self.rules.dangling
         while start < end and (words[start] in MARKS or words[start] in join):
             start += 1
-        while start < end and (words[end - 1] in MARKS or words[end - 1] in join):
+        while start < end and (
+            words[end - 1] in MARKS or words[end - 1] in join or words[end - 1] in dangling
+        ):
             end -= 1
         return start, end
