@@ -1,6 +1,6 @@
 """Read the cues and scopes that a tagger has found, and add those that only rules find."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ..errors import BioclinError
 from .rules.attributes import CUE, SCOPE, Context, Tokens
-from .rules.rule_data import TRAINED
+from .rules.rule_data import PSEUDO, TRAINED
 
 TRAINED_KINDS = ("negated", "uncertain")  # those of the task nubes-context
 LABELS = [kind + part for kind in TRAINED_KINDS for part in (CUE, SCOPE)]
@@ -71,18 +71,63 @@ def join_scopes(
 
 
 def add_rules(tagged: Iterable[Context], by_rules: Iterable[Context]) -> Iterator[Context]:
-    """Add cues and scopes of rules to those of a tagger, where the tagger found nothing.
+    """Add what only rules find to the cues and scopes of a tagger.
 
-    The tagger's cue and scope stay where both found a cue. A tagged cue without scope gets that of
-    the rule. A rule's cue that the tagger has put in a scope counts as part of this scope: "sospecha
-    de posible neumonía", "no refiere ninguna molestia", "sin imagen sugestiva de neumonía".
+    The tagger's cue and scope stay where both found a cue. If it found no scope, the cue gets that
+    of the rule on its right. A tagged cue in a phrase that is no cue is left out, and so is one
+    without scope that no rule knows. Negations that only rules found count if they are their own
+    scope ("acianótico"): the tagger is right more often about "no" and "sin". What is uncertain in
+    a negated scope ("sin imagen sugestiva de neumonía") does not count.
 
     tagged (Iterable[tuple]): What `read_tagged` yields.
     by_rules (Iterable[tuple]): Kind, rule, cue and scope that rules have found, of any kinds.
     YIELDS (tuple): The tagger's, then those of rules.
     """
-    tagged = list(tagged)
-    known = {kind: sorted(cue for own, _, cue, _ in tagged if own == kind) for kind in TRAINED_KINDS}
+    cues: dict[str, dict[Tokens, list[Context]]] = defaultdict(dict)
+    for one in by_rules:
+        cues[one[0]].setdefault(one[2], []).append(one)
+    known = {kind: _Places(of_kind) for kind, of_kind in cues.items()}
+    none = _Places(())
+    kept = []
+    for kind, rule, cue, scope in tagged:
+        own = known.get(kind, none).overlapping(cue)
+        is_alone = cue == scope
+        if known.get(PSEUDO, none).overlapping(cue) or (is_alone and not own):
+            continue
+        right = [
+            found[3]
+            for place in own
+            for found in cues[kind][place]
+            if found[3] is not None and found[3][0] >= place[1]
+        ]
+        kept += [(kind, rule, cue, place) for place in (right if is_alone and right else [scope])]
+    yield from kept
+    of_tagger = {kind: _Places(one[2] for one in kept if one[0] == kind) for kind in TRAINED_KINDS}
+    denied = _Places(one[3] for one in kept if one[0] == "negated" and one[3] is not None)
+    for kind in TRAINED_KINDS:
+        for cue, found in cues.get(kind, {}).items():
+            if not of_tagger[kind].overlapping(cue) and not denied.overlapping(cue):
+                yield from (one for one in found if kind == "uncertain" or one[3] == cue)
+
+
+class _Places:
+    """Spans of tokens in order, to find those that overlap another one."""
+
+    def __init__(self, places: Iterable[Tokens]) -> None:
+        self.places = sorted(set(places))
+        furthest = 0
+        self.reach = [furthest := max(furthest, end) for _, end in self.places]
+
+    def overlapping(self, place: Tokens) -> list[Tokens]:
+        """Find the spans that share a token with another one."""
+        start, end = place
+        found = []
+        at = bisect_left(self.places, (end,)) - 1
+        while at >= 0 and self.reach[at] > start:
+            if self.places[at][1] > start:
+                found.append(self.places[at])
+            at -= 1
+        return found[::-1]
 
 
 def _gap(one: Tokens, other: Tokens) -> int:

@@ -4,7 +4,7 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_bioclin.context.trained import join_scopes
+from spacy_bioclin.context.trained import add_rules, join_scopes
 from spacy_bioclin.errors import BioclinError
 
 
@@ -46,7 +46,7 @@ def make_nlp(source, tagged=()):
     return annotate
 
 
-TEXT = "Niega fiebre. Madre con asma. Tos escasa."
+TEXT = "Niega fiebre. Madre con asma. Tos escasa. Acianótico."
 TAGGED = [(7, 8, "uncertain_scope"), (8, 9, "uncertain_cue")]
 
 
@@ -61,14 +61,21 @@ def describe(doc):
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("rules", [("fiebre", "negated", "rules"), ("asma", "family", "rules")]),
+        (
+            "rules",
+            [
+                ("fiebre", "negated", "rules"),
+                ("asma", "family", "rules"),
+                ("Acianótico", "negated", "rules"),
+            ],
+        ),
         ("trained", [("asma", "family", "rules"), ("Tos", "uncertain", "trained")]),
         (
             "both",
             [
-                ("fiebre", "negated", "rules"),
                 ("asma", "family", "rules"),
                 ("Tos", "uncertain", "trained"),
+                ("Acianótico", "negated", "rules"),
             ],
         ),
     ],
@@ -88,3 +95,55 @@ def test_a_tagger_that_did_not_run_is_named():
 def test_other_labels_are_an_error():
     with pytest.raises(BioclinError, match="'NegSynMarker'; want some of negated_cue"):
         make_nlp("both", [(0, 1, "NegSynMarker")])(TEXT)
+
+
+NO, SCOPE, LONG = (0, 1), (1, 3), (1, 6)
+
+
+@pytest.mark.parametrize(
+    ("tagged", "by_rules", "expected"),
+    [
+        # Both found the cue: the tagger's scope.
+        (
+            [("negated", "trained", NO, SCOPE)],
+            [("negated", "no", NO, LONG)],
+            [("negated", "trained", NO, SCOPE)],
+        ),
+        # The tagger found no scope on the right: that of the rule.
+        (
+            [("negated", "trained", NO, NO)],
+            [("negated", "no", NO, LONG)],
+            [("negated", "trained", NO, LONG)],
+        ),
+        # "afebril" is its own scope; a lone cue that no rule knows is left out.
+        (
+            [("negated", "trained", NO, NO), ("negated", "trained", (4, 5), (4, 5))],
+            [("negated", "afebril", NO, NO)],
+            [("negated", "trained", NO, NO)],
+        ),
+        # "balance negativo" is no cue.
+        ([("negated", "trained", (4, 5), (2, 4))], [("pseudo", "", (3, 5), None)], []),
+        # Rules alone: uncertainty, and words that are their own scope.
+        (
+            [],
+            [
+                ("negated", "no", NO, SCOPE),
+                ("negated", "acianotico", (7, 8), (7, 8)),
+                ("uncertain", "posible", (4, 5), (5, 6)),
+                ("family", "madre con", (8, 9), (9, 10)),
+            ],
+            [
+                ("negated", "acianotico", (7, 8), (7, 8)),
+                ("uncertain", "posible", (4, 5), (5, 6)),
+            ],
+        ),
+        # "sin signos sugestivos de TEP" is negated only.
+        (
+            [("negated", "trained", NO, LONG)],
+            [("uncertain", "sugestivos de", (2, 4), (4, 6))],
+            [("negated", "trained", NO, LONG)],
+        ),
+    ],
+)
+def test_rules_add_to_the_tagger(tagged, by_rules, expected):
+    assert list(add_rules(tagged, by_rules)) == expected

@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from ...errors import BioclinError
 from ...settings import check_choice
-from ..trained import TRAINED_KINDS, read_tagged
+from ..trained import TRAINED_KINDS, add_rules, read_tagged
 from .attributes import Context, Tokens, install_extensions, make_group
 from .rule_data import KINDS, SECTION, RuleSet, check_langs, make_rules, read_own
 from .scopes import find_context
@@ -70,8 +70,8 @@ def make_context(
         the languages' rules, and saved with the pipeline.
     sections (dict[str, str]): Category of a section (`bioclin_sections`) -> what it makes of
         everything in it.
-    source (str): What finds negation and uncertainty: "rules"; "trained", a tagger; or "both", all
-        that either finds. The other kinds always come from rules.
+    source (str): What finds negation and uncertainty: "rules"; "trained", a tagger; or "both", a
+        tagger and what only rules find. The other kinds always come from rules.
     cues_key (str): The tagger's cues and scopes are in `doc.spans[cues_key]`, with the labels of
         the task nubes-context: "negated_cue", "negated_scope", "uncertain_cue", "uncertain_scope".
     scorer (Callable | None): See `spacy-bioclin.context_scorer.v1`.
@@ -116,7 +116,7 @@ class BioclinContext(Pipe):
             self._missing = rules
         elif rules is not None:
             self.own = read_own(rules, where=f"[components.{name}.rules]")
-        self._rules: RuleSet = make_rules(self.langs, self.own)
+        self._rules = self._compile()
         install_extensions()
 
     def __call__(self, doc: Doc) -> Doc:
@@ -142,8 +142,10 @@ class BioclinContext(Pipe):
             raise BioclinError(f"[components.{self.name}] {key} = {value!r}: {error}") from None
 
     def _by_source(self, doc: Doc) -> Iterator[Context]:
+        by_rules = list(self._by_rules(doc))
+        own = [one for one in by_rules if one[0] in KINDS]
         if self.source == "rules":
-            yield from self._by_rules(doc)
+            yield from own
             return
         if self.cues_key not in doc.spans:
             raise BioclinError(
@@ -151,10 +153,9 @@ class BioclinContext(Pipe):
                 f"{self.cues_key!r}]; add a trained 'bioclin_ner' with that spans_key before it, "
                 "or set source = 'rules'"
             )
-        for found in self._by_rules(doc):
-            if self.source == "both" or found[0] not in TRAINED_KINDS:
-                yield found
-        yield from read_tagged(doc, self.cues_key, where=f"[components.{self.name}]")
+        yield from (one for one in own if one[0] not in TRAINED_KINDS)
+        tagged = read_tagged(doc, self.cues_key, where=f"[components.{self.name}]")
+        yield from tagged if self.source == "trained" else add_rules(tagged, by_rules)
 
     def _by_rules(self, doc: Doc) -> Iterator[Context]:
         tokens = doc.to_array([IDX, LENGTH, SENT_START])
@@ -184,6 +185,9 @@ class BioclinContext(Pipe):
                     body += 1  # the colon
                 yield kind, SECTION, cue, (body, section.end) if body < section.end else None
 
+    def _compile(self) -> RuleSet:
+        return make_rules(self.langs, self.own, with_tagger=self.source == "both")
+
     def _check_file(self) -> None:
         """Refuse to work without the file of rules that the setting names."""
         if self._missing is not None:
@@ -211,5 +215,5 @@ class BioclinContext(Pipe):
 
     def _load(self, own: Any, where: str) -> "BioclinContext":
         self.own, self._missing = read_own(own, where=where), None
-        self._rules = make_rules(self.langs, self.own)
+        self._rules = self._compile()
         return self

@@ -19,6 +19,7 @@ Direction = Literal["forward", "backward", "both", "either", "self"]
 DIRECTIONS: tuple[str, ...] = get_args(Direction)
 CUE, TERMINATOR = 0, 1  # slots of the phrase table
 TRAINED = "trained"  # the rule of what a tagger has found
+PSEUDO = "pseudo"  # the kind of a phrase that is no cue
 SECTION = "section"  # the rule of the scopes that a section's category gives
 RESERVED = (SECTION, TRAINED)
 
@@ -35,6 +36,7 @@ class RuleSettings(Settings):
     not_before: list[str] = Field(default_factory=list)
     until: list[str] = Field(default_factory=list)
     concord: bool = False
+    with_tagger: bool = True
     pseudo: bool = False
 
     @field_validator("kind")
@@ -205,12 +207,15 @@ def read_own(rules: str | Path | Mapping[str, Any], *, where: str) -> dict[str, 
     return dict(content or {})
 
 
-def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> RuleSet:
+def make_rules(
+    langs: Sequence[str], own: Mapping[str, Any] | None = None, *, with_tagger: bool = False
+) -> RuleSet:
     """Compile the rules of some languages and a user's own.
 
     langs (Sequence[str]): Of LANGS.
     own (Mapping[str, Any] | None): Checked by `read_own`. Its phrases replace equal phrases of the
         languages.
+    with_tagger (bool): Whether to leave out the rules that a tagger makes worse.
     RETURNS (RuleSet): The rules.
     """
     files = [read_shipped(lang) for lang in langs]
@@ -221,6 +226,8 @@ def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> Ru
     for is_own, file in [*((False, file) for file in files), (True, _read_checked(own))]:
         of_phrase: dict[tuple[str, ...], list[Rule]] = {}
         for settings in file.rules:
+            if with_tagger and not settings.with_tagger:
+                continue
             if settings.regex:
                 pattern = re.compile(settings.regex, re.MULTILINE)
                 patterns.append((pattern, _make_rule(settings, settings.regex)))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .phrases import Words, cut_words
-from .rule_data import CUE, KINDS, TERMINATOR, Rule, RuleSet, Terminator
+from .rule_data import CUE, KINDS, PSEUDO, TERMINATOR, Rule, RuleSet, Terminator
 
 COMMA = ","
 OPENERS = frozenset("([{¿¡\"'«“-*/")
@@ -26,8 +26,8 @@ SEPARATORS = frozenset((COMMA, "(", "/", "-", "+"))
 class Found(NamedTuple):
     """A cue and its scope.
 
-    kind (str): One of KINDS.
-    rule (str): Name of the rule.
+    kind (str): One of KINDS, or PSEUDO for a phrase that is no cue.
+    rule (str): Name of the rule; empty for PSEUDO.
     cue (tuple[int, int]): Character offsets.
     scope (tuple[int, int] | None): Character offsets; None if nothing is in its reach.
     """
@@ -58,7 +58,7 @@ def find_context(text: str, borders: Iterable[int], rules: RuleSet) -> list[Foun
     words = cut_words(text, borders)
     cues, ends = _find_cues(words, rules)
     reach = Reach(words, rules, cues, ends)
-    found = [one for cue in cues for rule in cue.rules for one in reach.scopes(cue, rule)]
+    found = [one for cue in cues for one in reach.found(cue)]
     return list(_drop_denied(found))
 
 
@@ -112,7 +112,7 @@ def _find_cues(words: Words, rules: RuleSet) -> tuple[list[Cue], list[tuple[int,
 def _drop_concord(
     cues: Iterable[Cue], terminators: Sequence[tuple[int, int, Terminator]], words: Words
 ) -> Iterator[Cue]:
-    """Leave out cues that agree with an earlier cue of their kind: "no refiere ninguna molestia"."""
+    """Leave out cues that agree with an earlier one of their kind: "no refiere ninguna molestia"."""
     reached: dict[str, int] = {}  # kind -> where the scope of its last cue ends at the latest
     at = 0
     for cue in cues:
@@ -199,6 +199,13 @@ class Reach:
         self.ends = {kind: sorted(each) for kind, each in ends.items()}
         self.stops = {kind: sorted(each) for kind, each in stops.items()}
         self.begins = {kind: sorted(each) for kind, each in begins.items()}
+
+    def found(self, cue: Cue) -> Iterator[Found]:
+        """Find the scopes of a cue's rules, or what a phrase that is no cue covers."""
+        if not cue.rules:
+            yield Found(PSEUDO, "", self._offsets(cue.start, cue.end), None)
+        for rule in cue.rules:
+            yield from self.scopes(cue, rule)
 
     def scopes(self, cue: Cue, rule: Rule) -> Iterator[Found]:
         """Find the scopes of a rule's cue: one, or two for both directions.

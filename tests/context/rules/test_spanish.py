@@ -29,7 +29,7 @@ NEGATED = [
     ("[TEP] descartado.", "+"),
     ("Ausencia de [fiebre].", "+"),
     ("[Ausencia de fiebre].", "+"),
-    ("Exploración: [afebril], [normotenso].", "++"),
+    ("Exploración: [afebril], [anictérico].", "++"),
     ("Paciente [asintomático].", "+"),
     ("Hígado sin [LOEs].", "+"),
     ("Tampoco refiere [disnea].", "+"),
