@@ -7,7 +7,8 @@ from spacy.tokens import Doc, Span
 
 from ...errors import BioclinError
 from .measurement import Measurement
-from .rules.units import DOSE_FORMS
+from .rules.numbers import read_digits
+from .rules.units import DOSE_FORMS, TIMES
 from .store import get_settings, measurements_between
 
 # Written routes of administration -> SNOMED-like plain names.
@@ -18,12 +19,14 @@ ROUTES = {
     "subcutaneous": "s.c. sc subcutáneo subcutánea subcutaneo subcutanea subcutaneous subq sq"
     " subcutaneously",
     "intramuscular": "i.m. im intramuscular intramuscularly",
-    "inhaled": "inh inhalado inhalada inhaled nebulizado nebulizada nebulized inhalatoria",
+    "inhaled": "inh inhaler inhalador inhalado inhalada inhaled nebulizado"
+    " nebulizada nebulized inhalatoria",
     "sublingual": "s.l. sl sublingual",
     "topical": "tópico tópica topico topica topical topically cutánea",
     "transdermal": "transdérmico transdérmica transdermal parche parches patch",
     "rectal": "rectal p.r. pr",
-    "ophthalmic": "oftálmico oftálmica ophthalmic colirio",
+    "ophthalmic": "oftálmico oftálmica ophthalmic colirio both_eyes each_eye"
+    " ambos_ojos cada_ojo ou",
     "nasal": "nasal intranasal",
     "vaginal": "vaginal",
     "intrathecal": "intratecal intrathecal",
@@ -57,6 +60,8 @@ _DOSE_UNITS = (
     "[tsp_us]",
     "[tbs_us]",
 )
+_FORM_BEFORE = re.compile(r"(?i)(?<!\w)(colirio|parche|patch|inhalador)\s(?:de|of)\s$")
+_TWO_DRUGS = re.compile(r"(\d{1,4}(?:[.,]\d{1,3})?)\s?/\s?$")  # of "875/125 mg"
 _DIRECTLY_BEFORE = re.compile(r"(?i)\s{0,2}(?:de|of)?\s{0,2}")
 
 
@@ -101,11 +106,18 @@ def get_medication(ent: Span) -> Medication | None:
     end = _next_drug(ent, sentence, labels)
     text: str = doc.text
     after = measurements_between(doc, ent.end_char, end)
-    dose = next((one for one in after if _is_dose(one)), None) or _dose_before(ent, sentence)
-    frequency = next((one for one in after if one.kind == "frequency"), None)
+    doses = [one for one in after if _is_dose(one)]
+    if len(doses) > 1 and doses[0].unit == "%":  # a concentration
+        del doses[0]
+    dose = doses[0] if doses else _dose_before(ent, sentence)
+    frequency = next((one for one in after if one.kind == "frequency"), _find_daily(doses))
     duration = next((one for one in after if one.kind == "duration"), None)
     route = _ROUTE.search(text, ent.end_char, end)
-    found = Medication(dose, _BY_FORM[route[0].lower()] if route else None, frequency, duration)
+    form = _FORM_BEFORE.search(text, max(sentence.start_char, ent.start_char - 16), ent.start_char)
+    written = (route and route[0]) or (form and form[1])
+    if dose is not None:
+        dose = _first_of_two(text, dose, doc.lang_)
+    found = Medication(dose, _BY_FORM[written.lower()] if written else None, frequency, duration)
     return found if any(found) else None
 
 
@@ -122,6 +134,24 @@ def _is_dose(one: Measurement) -> bool:
         return False
     first = one.unit.split("/")[0]
     return first in _DOSE_UNITS or first in DOSE_FORMS
+
+
+def _find_daily(doses: list[Measurement]) -> Measurement | None:
+    """Find the frequency of "1 comprimido al día": the only dose of a day."""
+    for one in doses:
+        form, _, unit = (one.unit or "").partition("/")
+        if form in DOSE_FORMS and unit in TIMES and one.value == 1 and one.high is None:
+            return one._replace(kind="frequency", unit=unit)
+    return None
+
+
+def _first_of_two(text: str, dose: Measurement, lang: str) -> Measurement:
+    """Read the first number of "875/125 mg", which is of the drug that is named first."""
+    found = _TWO_DRUGS.search(text, max(0, dose.start_char - 12), dose.start_char)
+    value = read_digits(found[1], lang) if found else None
+    if found is None or value is None:
+        return dose
+    return dose._replace(value=value, start_char=found.start())
 
 
 def _dose_before(ent: Span, sentence: Span) -> Measurement | None:

@@ -208,6 +208,28 @@ def test_medication_in_english() -> None:
     assert (show(found.frequency), show(found.duration)) == ("3 d", "10 d")
 
 
+def test_medication_as_notes_write_it() -> None:
+    text = (
+        "Amoxicilina 875/125 mg cada 8 horas. Furosemida 40 mg: 1 comp al día. "
+        "Colirio de timolol 0,5 % 1 gota cada 12 horas. Salbutamol inhalador 2 puff."
+    )
+    drugs = ("Amoxicilina", "Furosemida", "timolol", "Salbutamol")
+    first, second, third, fourth = annotate(text, *drugs)
+    assert (show(first.dose), show(first.frequency)) == ("875 mg", "3 d")
+    assert text[first.dose.start_char : first.dose.end_char] == "875/125 mg"
+    assert (show(second.dose), show(second.frequency)) == ("40 mg", "1 d")
+    assert (show(third.dose), third.route) == ("1 [drp]", "ophthalmic")
+    assert (show(third.frequency), fourth.route) == ("2 d", "inhaled")
+
+
+def test_medication_has_the_first_of_each() -> None:
+    text = "Vancomycin 1 g IV q12h for 14 days, fentanyl patch 25 mcg/h every 72 hours."
+    first, second = annotate(text, "Vancomycin", "fentanyl", lang="en")
+    assert (show(first.dose), first.route) == ("1 g", "intravenous")
+    assert (show(first.frequency), show(first.duration)) == ("2 d", "14 d")
+    assert (show(second.dose), second.route) == ("25 ug/h", "transdermal")
+
+
 def test_only_drugs_have_medication() -> None:
     assert annotate("Fiebre 3 días.", "Fiebre", label="DISEASE") == [None]
 

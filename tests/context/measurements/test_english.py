@@ -67,6 +67,15 @@ DATES = [
     "two thousand and eight → date 2008-03⟧",
     "on May 3, on 3/12, in May, in the 1990s, in her 60s",
 ]
+OF_NOTES = [
+    "A ⟦11 year → age 11 a⟧ female child, for ⟦5 years → duration 5 a⟧ women had pain",
+    "over a ⟦12-24 hour → duration 12..24 h⟧ period, ⟦over 5 years → duration >5 a⟧",
+    "plt ⟦250K → 250 10*3⟧, ⟦2ppd → 2 {packs}/d⟧, RR of ⟦22 B/min → 22 /min⟧",
+    "⟦0.5 mg/kg/hr → 0.5 mg/kg/h⟧, ⟦2 L/min → 2 L/min⟧, HR ⟦90 L/min → 90 /min⟧",
+    "azithromycin x⟦3 days → duration 3 d⟧, cardiac ablation x3",
+    "in ⟦1987 → date 1987⟧, ⟦1990 → date 1990⟧ and ⟦2005 → date 2005⟧, of 2000 patients",
+    "two sons ⟦54 → age 54 a⟧ and ⟦57 years old → age 57 a⟧, fever of ⟦102 → 102⟧",
+]
 NONE = [
     "T12, C5-6, L4-5, 3D, 2D echo, T2 image, IL-2, 5-HT, 5-FU, CD4, COVID-19, alpha2beta1",
     "type 2 diabetes, stage 3, grade 2, gravida 2, para 1, POD 3, day 10, 3rd toe, one patient",
@@ -77,7 +86,9 @@ NONE = [
 ]
 
 
-@pytest.mark.parametrize("marked", QUANTITIES + COMPARED + JOINED + TIMES + FREQUENCIES + DATES)
+@pytest.mark.parametrize(
+    "marked", QUANTITIES + COMPARED + JOINED + TIMES + FREQUENCIES + DATES + OF_NOTES
+)
 def test_measurements(marked: str) -> None:
     check("en", marked)
 

@@ -106,6 +106,15 @@ DATES = [
     "⟦1.998 → date 1998⟧, ⟦octubre de 2.002 → date 2002-10⟧",
     "el 3 de mayo, el 12/10, en mayo, 31/02/2014, total de 2000 pacientes",
 ]
+OF_NOTES = [
+    "GN a ⟦2 lpm → 2 L/min⟧, FC ⟦90 lpm → 90 /min⟧, FA a ⟦140x ´ → 140 /min⟧",
+    "Plaquetas ⟦250 mil → 250 10*3⟧, leucocitos ⟦12 mil/mm3 → 12 10*3/mm3⟧, mil pacientes",
+    "Ideos ⟦1/dia → frequency 1 d⟧, ⟦5-7 al día → frequency 5..7 d⟧",
+    "ceftriaxona ⟦2 gr → 2 g⟧ ⟦/ 12 horas → frequency 2 d⟧",
+    "trasfunden 2 CH, sonda de ⟦18 Ch → 18 [Ch]⟧, fiebre de ⟦38,5 → 38.5⟧, fiebre 3",
+    "en el año ⟦2000 → date 2000⟧ y ⟦2004 → date 2004⟧, PIO 16/⟦18 mmHg → 18 mm[Hg]⟧",
+    "a los ⟦4 → age 4 mo⟧ y ⟦6 meses de edad → age 6 mo⟧, VN de ⟦0-2 → range 0..2⟧",
+]
 NONE = [
     "vitamina B12, T4, L5-S1, CA 19-9, Ki67, COVID-19, HER2, CD20, 1,25(OH)2D",
     "grado II, estadio III, diabetes tipo 2, NYHA 3, G2P1, T2N0M0",
@@ -118,7 +127,8 @@ NONE = [
 
 
 @pytest.mark.parametrize(
-    "marked", QUANTITIES + COMPARED + RANGES + PRESSURES + SIZES + TIMES + FREQUENCIES + DATES
+    "marked",
+    QUANTITIES + COMPARED + RANGES + PRESSURES + SIZES + TIMES + FREQUENCIES + DATES + OF_NOTES,
 )
 def test_measurements(marked: str) -> None:
     check("es", marked)

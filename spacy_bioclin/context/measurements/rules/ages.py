@@ -33,6 +33,8 @@ class Ages:
                 rf"(?i)\s?{time}\s(?:{words_pattern(lexicon.data['old_after'].split())})(?![^\W_])"
                 r"|\s?(?P<year>a)\.?\sde\sedad(?![^\W_])"
             )
+        persons = words_pattern(lexicon.data["person_after"].split())
+        self._before_person = re.compile(rf"(?i)\s(?:{persons})(?![^\W_])")
         after = words_pattern(lexicon.data["not_old_after"].split())
         self._not_after = re.compile(rf"(?i)[\s,]\s?(?:{after})(?![^\W_])")
 
@@ -44,7 +46,10 @@ class Ages:
             return False
         words = words_before(text, start)
         if self._lang == "en":
-            return bool(words) and words[0] in ("aged", "age", "ages")
+            if words and words[0] in ("aged", "age", "ages"):
+                return True
+            is_before = unit in ("a", "mo") and self._before_person.match(text, end) is not None
+            return is_before and not self._not_ages & set(words[:3])
         return self._is_spanish_age(text, start, words, unit, value)
 
     def _is_spanish_age(

@@ -46,6 +46,8 @@ def find_comparator(text: str, start: int, floor: int, lexicon: Lexicon) -> Befo
         sign = re.sub(r"[\sa-z]", "", found[0])
         return Before(offset + found.start(), SIGNS[sign])
     if found := lexicon.comparator_pattern.search(window):
+        if found["rest"] and found[0].lower().startswith("over "):
+            return Before(start, None)  # "over a 12-hour period"
         form = squeeze(window[found.start() : found.start("rest") if found["rest"] else None])
         return Before(offset + found.start(), lexicon.comparators[form])
     return Before(start, None)

@@ -15,9 +15,13 @@ _PARTS = {"7": "d", "52": "wk", "12": "mo"}
 _NOT_AFTER = re.compile(r"\w|\s?\+|['´’]|[/-]\d{1,2}[/-]\d")
 _OUT_OF = re.compile(r"\s?/\s?\d{1,3}(?![\d/]|[.,]\d)")
 _OUT_OF_10 = re.compile(r"/10(?!\d)")
-_PAIN = frozenset(["pain", "dolor", "eva", "vas", "pains"])
+_PAIN = frozenset(["pain", "dolor", "eva", "vas", "pains", "severity"])
 # "HR 1.4" is a hazard ratio, "CK 7" a cytokeratin.
-_LEAST = {**dict.fromkeys(["hr", "fc", "p", "pulse", "pulso", "heart rate"], 20), "ck": 21}
+_LEAST = {
+    **dict.fromkeys(["fiebre", "febrícula", "fever"], 36),
+    **dict.fromkeys(["hr", "fc", "p", "pulse", "pulso", "heart rate"], 20),
+    "ck": 21,
+}
 _OLDEST = 110
 
 
@@ -31,6 +35,7 @@ class Bare:
     def __init__(self, reader: Reader, joined: Joined) -> None:
         self._reader, self._joined = reader, joined
         self._lexicon = reader.lexicon
+        self._thousands = re.compile(rf"(?i)\s?({reader.units.powers})(?![^\W_])")
 
     def read(self, text: str, number: Number, floor: int) -> Measurement | int:
         """Read a number without a unit.
@@ -43,7 +48,8 @@ class Bare:
             return shared
         if self._lexicon.lang == "en" and (weeks := self._weeks(text, number.start)):
             return weeks
-        if _NOT_AFTER.match(text, number.end):
+        thousands = self._thousands.match(text, number.end)
+        if not thousands and _NOT_AFTER.match(text, number.end):
             return number.end
         sign = self._reader.signed_start(text, number.start, None)
         before = find_comparator(text, sign, floor, self._lexicon)
@@ -54,12 +60,16 @@ class Bare:
         if name is None or number.value < _LEAST.get(name, 0):
             return number.end
         end = number.end
+        unit = None
+        if thousands:
+            unit, end = self._reader.units.read_power(thousands[1]), thousands.end()
         if (whole := _OUT_OF.match(text, end)) and "/" not in name:
             if name not in self._lexicon.scores | _PAIN:
-                return whole.end()
+                has_unit = self._reader.unit_at(text, whole.end())[0] is not None
+                return end if has_unit else whole.end()
             end = whole.end()
         value = -number.value if sign < number.start else number.value
-        return Measurement("quantity", value, None, before.sign, None, before.start, end)
+        return Measurement("quantity", value, None, before.sign, unit, before.start, end)
 
     def _name(self, text: str, number: Number, start: int, sign: str | None) -> str | None:
         """Find what the number is of."""

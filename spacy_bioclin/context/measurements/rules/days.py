@@ -13,6 +13,7 @@ _LONG_YEAR = r"(?:1[89]\d\d|20\d\d|1\.9\d\d|2\.0\d\d)"  # Spanish notes write "2
 # What all dates that begin with a digit begin with.
 _MAY_BE_DATE = re.compile(r"\d{4}|\d\d?\s?(?:[-/.,]|[^\W\d]|°)|[12]\.\d")
 _FIRST_YEAR, _LAST_YEAR = 1850, 2100
+_YEARS_BEFORE = re.compile(r"(?<=[^\W\d]\s)(?:(?:1[89]|20)\d\d(?:,|,?\s(?:and|or|y|e|o))\s){1,4}$")
 _LAST_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -35,22 +36,24 @@ class Dates:
         self._lexicon = lexicon
         self._numbers: NumberWords = lexicon.numbers
         names = MONTHS[self._lang] + SHORT_MONTHS[self._lang]
-        names += ["setiembre", "sept", "set"] if self._lang == "es" else ["sept"]
+        names += lexicon.data["month_names"].split()
         month = rf"(?P<month>{words_pattern(name.lower() for name in names)})(?![^\W_])"
         self.names = [name.lower() for name in names]
-        of = r"(?:\s?[-/.,]\s?|\s(?:de\s|del?\s|of\s)?|\sde\saño\s|\sdel\saño\s)"
+        ofs = words_pattern(lexicon.words("date_joins"))
+        of = rf"(?:\s?[-/.,]\s?|\s(?:{ofs}\s)?)"
         year = rf"(?P<year>{_LONG_YEAR if self._lang == 'es' else _YEAR})(?![\d])"
         short = r"(?P<short>['’]?\d\d)(?!\d|[.,]\d|\s?%)"
-        suffix = r"(?:\s?(?:st|nd|rd|th|º|°|ª|er))?"
-        words = (
-            rf"(?P<words>(?:two thousand|nineteen)\b(?:\s(?:and\s)?(?:{self._numbers.pattern}))?)"
-        )
-        words_year = rf"|,?\s(?:of\s)?{words}" if self._lang == "en" else ""
+        suffix = rf"(?:\s?(?:{words_pattern(lexicon.words('day_suffixes'))}))?"
+        centuries = lexicon.words("centuries")
+        after = words_pattern(lexicon.words("century_joins"))
+        number = rf"(?:\s(?:{after}\s)?(?:{self._numbers.pattern}))?"
+        words = rf"(?P<words>(?:{words_pattern(centuries)})\b{number})"
+        words_year = rf"|,?\s(?:{ofs}\s)?{words}" if centuries else ""
         self._day_month = re.compile(
             rf"(?i)(?P<day>\d\d?){suffix}{of}{month}(?:\.?(?:,\s|{of}){year}|\s?[-/]\s?{short})"
         )
         self._month_day = re.compile(
-            rf"(?i){month}\.?\s(?:the\s)?(?P<day>\d\d?){suffix}(?![\d:]|[.,/]\d)(?:,\s?|\s|,?\sof\s){year}"
+            rf"(?i){month}\.?\s(?:{words_pattern(lexicon.words('day_articles'))}\s)?(?P<day>\d\d?){suffix}(?![\d:]|[.,/]\d)(?:,\s?|\s|,?\s{ofs}\s){year}"
         )
         self._month_year = re.compile(
             rf"(?i){month}\.?(?:(?:,?{of}){year}|[-/'’]{short}{words_year})"
@@ -69,6 +72,9 @@ class Dates:
             rf"{_LONG_YEAR if self._lang == 'es' else _YEAR}(?![\d/º%-]|[.,]\d|\s?[-–]\s?\d)"
         )
         self._years = lexicon.words("year_before")
+        self._before_counts = lexicon.words("count_before")
+        # A word in the plural: what is counted.
+        self._counted = re.compile(r"\s[^\W\d_]{4,}s(?![^\W\d_])")
 
     def match_digits(self, text: str, at: int) -> Day | None:
         """Match a date that begins with a digit."""
@@ -107,32 +113,16 @@ class Dates:
         found = self._year.match(text, at)
         if found is None:
             return None
-        window = text[max(0, at - 14) : at].lower()
+        window = text[max(0, at - 40) : at].lower()
+        if listed := _YEARS_BEFORE.search(window):  # "in 1987, 1990 and 2005"
+            window = window[: listed.start()]
         before = re.search(r"([^\W\d_]+)\s+$", window)
         if before is None or before[1] not in self._years:
             return None
         after = text[found.end() : found.end() + 24]
-        if "." in found[0] and before[1] in ("de", "a", "y", "entre", "sobre"):
-            return None
-        if re.match(r"\s[^\W\d_]", after) and before[1] in (
-            "de",
-            "of",
-            "a",
-            "to",
-            "y",
-            "and",
-            "sobre",
-            "about",
-            "around",
-            "by",
-        ):
-            word = re.match(r"\s([^\W\d_]+)", after)
-            if (
-                word
-                and len(word[1]) > 4
-                and word[1].lower().endswith(("es", "os", "as", "ts", "s"))
-            ):
-                return None
+        is_weak = before[1] in self._before_counts
+        if is_weak and ("." in found[0] or self._counted.match(after)):
+            return None  # "of 2000 patients"
         return Day(found[0].replace(".", ""), at, found.end())
 
 

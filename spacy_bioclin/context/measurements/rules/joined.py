@@ -133,6 +133,7 @@ class Joined:
         kind = "quantity"
         if unit in TIMES:
             is_age = self._is_age(text, before.start, end, unit, number.value)
+            is_age = is_age or self._reader.ages.tail.match(text, following.end) is not None
             kind = "age" if is_age else "duration"
         return Measurement(kind, number.value, None, before.sign, unit, before.start, number.end)
 
@@ -146,7 +147,8 @@ class Joined:
 
     def _is_normal(self, text: str, number: Number) -> bool:
         """Check whether a number follows "normal", as the limits of a test do."""
-        return (words_before(text, number.start, 20) or [""])[0] in NORMAL
+        first, second = (*words_before(text, number.start, 24), "", "")[:2]
+        return (second if first in ("de", "entre") else first) in NORMAL
 
 
 def _is_likely(high: float, low: float) -> bool:

@@ -68,6 +68,10 @@ class Frequencies:
             rf"(?i)(?:{once}{several}\s?-?(?:{times}))\s?"
             rf"(?:(?:/\s?|(?:{per})\s){time}|(?P<adverb>{self.adverbs}))"
         )
+        self._daily = re.compile(
+            rf"(?i)(?P<low>\d)(?:\s?[-–]\s?(?P<high>\d))?(?:\s?/\s?|\s(?:{per})\s)"
+            r"(?:d[ií]a|day)(?![^\W_])"
+        )
         self._schedule = re.compile(_SCHEDULE)
         self._latin = re.compile(f"(?i){_LATIN_HOURS}")
 
@@ -81,6 +85,10 @@ class Frequencies:
             if low is None or unit is None:
                 return None
             return Often(low, high, unit, at, found.end())
+        if found := self._daily.match(text, at):
+            if n_times := float(found["low"]):
+                high = float(found["high"]) if found["high"] else None
+                return Often(n_times, high, "d", at, found.end())
         if (found := self._schedule.match(text, at)) and _is_schedule(text, at):
             parts = found[0].replace(" ", "").split("-")
             if n_times := sum(part != "0" for part in parts):

@@ -28,6 +28,7 @@ _BLOOD = re.compile(
 _COLDEST, _HOTTEST = 34, 43  # of a body, in degrees Celsius
 _FIELDS_OF_MAGNETS = (0.5, 1.0, 1.5, 3.0, 7.0)
 _PULSES = frozenset(["fc", "hr", "cardiaca", "cardíaca", "pulso", "pulse"])
+_MOST_OXYGEN = 15  # litres a minute; a pulse is faster
 _NEGATIVE = ("[diop]", "mmol/L", "Cel", "meq/L", None)
 
 
@@ -107,7 +108,13 @@ class Reader:
             return self._degrees(text, number, end)
         if unit == "s" and number.is_word and number.value == 1 and self.lexicon.lang == "es":
             return None, number.end  # "un segundo ciclo"
-        if unit == "L/min" and set(words_before(text, number.start, 24)[:3]) & _PULSES:
+        if unit == "/min" and written.strip().lower() == "lpm" and number.value <= _MOST_OXYGEN:
+            return "L/min", end
+        if (
+            unit == "L/min"
+            and number.value > _MOST_OXYGEN
+            and set(words_before(text, number.start, 24)[:3]) & _PULSES
+        ):
             return "/min", end  # "FC 89 l/min"
         if unit in ("[Ch]", "[degF]") and written.strip().upper() == "F":
             return ("[degF]" if number.value >= 90 else "[Ch]"), end
@@ -139,6 +146,8 @@ class Reader:
 def _fits(written: str, unit: str, number: Number) -> bool:
     """Check whether a unit of one letter can belong to its number: not "2D", "1990s", "60s"."""
     letter = written.strip(" -")
+    if unit == "[Ch]" and letter.lower() == "ch":
+        return number.value >= 5  # "2 CH" are units of blood
     if len(letter) != 1 or not letter.isalpha() or letter in "ºª":
         return True
     is_attached = written == letter

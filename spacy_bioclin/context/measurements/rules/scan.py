@@ -22,7 +22,7 @@ _ARTICLES = {
 _SHORT_EVERY = {"es": r"c(?=\s?/|/)", "en": r"q(?=\.?\s?\d)"}  # "c/8h", "q8h"
 _ONES = {"es": "un|una|uno", "en": "one"}
 # "/8 h": the frequency of "500 mg/8 h"
-_PER_HOURS = r"(?<=[\w)])/(?=\s?\d{1,2}\s?-?\d{0,2}\s?(?:h|d|s|m))"
+_PER_HOURS = r"(?:(?<=[\w)])|(?<=[\w)]\s))/(?=\s?\d{1,2}\s?-?\d{0,2}\s?(?:h|d|s|m))"
 
 
 class Start(NamedTuple):
@@ -64,7 +64,8 @@ class Scanner:
             rf"|(?P<article>{_ARTICLES[lexicon.lang]})"
             rf"|(?P<every>{_SHORT_EVERY[lexicon.lang]})"
             rf"|(?P<word>{known})(?!\w)"
-            rf"|(?P<attached>(?:{attached}(?=\d{{2,3}}(?!\d))|t[ªº]?(?=3\d[.,]\d))))"
+            rf"|(?P<attached>(?:{attached}(?=\d{{2,3}}(?!\d))|t[ªº]?(?=3\d[.,]\d)"
+            rf"|x(?=\d{{1,3}}\s?{units.time_pattern.replace('(?-i:', '(?:')}))))"
             rf"|(?P<per>{_PER_HOURS})|(?<![\w.,])(?P<point>[.,]\d)"
         )
 

@@ -63,7 +63,7 @@ class Units:
         self._counted = {form.lower(): code for form, code in data["counted"].items()}
         self._powers = data["powers"]
         self._per = {form.lower(): code for form, code in data["per"].items()}
-        self.time_pattern = ""
+        self.time_pattern = self.powers = ""
         self.pattern = self._make_pattern(extra)
         self.read = lru_cache(maxsize=4096)(self._read)
 
@@ -78,7 +78,8 @@ class Units:
         exact = words_pattern(data["exact"])
         counted = words_pattern(data["counted"])
         per = words_pattern(data["per"])
-        power = f"(?:{_POWER}|{words_pattern(data['powers'])})"
+        self.powers = words_pattern(data["powers"])
+        power = f"(?:{_POWER}|{self.powers})"
         simple = rf"(?:{own}|{forms}|(?-i:{exact})(?!\.[^\W\d_])){_END}"
         below = f"(?:{own}|{per}|{forms}|(?-i:{exact})){_END}"
         times = words_pattern(f for f, code in data["units"].items() if code in TIMES)
@@ -101,6 +102,10 @@ class Units:
         wanted = set(codes)
         forms = [form for form, code in _raw()["units"].items() if code in wanted]
         return words_pattern(form.lower() for form in forms)
+
+    def read_power(self, word: str) -> str:
+        """Name a multiple in UCUM: "mil" is "10*3"."""
+        return self._powers[word.lower()]
 
     def _read(self, text: str) -> str | None:
         """Name a written unit in UCUM.
