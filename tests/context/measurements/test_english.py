@@ -68,6 +68,7 @@ DATES = [
     "on May 3, on 3/12, in May, in the 1990s, in her 60s",
 ]
 OF_NOTES = [
+    "Ms. Birchall, age in years: ⟦86 → age 86 a⟧, chart 81710973",
     "A ⟦11 year → age 11 a⟧ female child, for ⟦5 years → duration 5 a⟧ women had pain",
     "over a ⟦12-24 hour → duration 12..24 h⟧ period, ⟦over 5 years → duration >5 a⟧",
     "plt ⟦250K → 250 10*3⟧, ⟦2ppd → 2 {packs}/d⟧, RR of ⟦22 B/min → 22 /min⟧",

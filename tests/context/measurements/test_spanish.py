@@ -107,6 +107,7 @@ DATES = [
     "el 3 de mayo, el 12/10, en mayo, 31/02/2014, total de 2000 pacientes",
 ]
 OF_NOTES = [
+    "Hª 5519027 // ⟦63 años → age 63 a⟧ // años cumplidos: ⟦78 → age 78 a⟧",
     "GN a ⟦2 lpm → 2 L/min⟧, FC ⟦90 lpm → 90 /min⟧, FA a ⟦140x ´ → 140 /min⟧",
     "Plaquetas ⟦250 mil → 250 10*3⟧, leucocitos ⟦12 mil/mm3 → 12 10*3/mm3⟧, mil pacientes",
     "Ideos ⟦1/dia → frequency 1 d⟧, ⟦5-7 al día → frequency 5..7 d⟧",

@@ -71,7 +71,8 @@ class Ages:
                 return first == "de" or person <= 4 or _follows_comma(text, start)
             if first == "de":
                 return value >= 30 and second not in self._not_ages and third not in self._not_ages
-            return not words and value >= _ADULT
+            is_apart = not words or text[max(0, start - 3) : start].rstrip().endswith(("//", "|"))
+            return is_apart and value >= _ADULT
         young = next((i for i, word in enumerate(words[:5]) if word in self._young), None)
         return young is not None and first in ("de", *self._young, "con")
 
@@ -84,9 +85,11 @@ class Ages:
         if self._lang == "en":
             if found := re.search(r"(?i)\baged\s$", window):
                 return start - len(window) + found.start()
-            found = re.search(r"(?i)\bages?(?:\s(?:of|was|is|at))?[\s:=(]{1,3}$", window)
+            found = re.search(r"(?i)\bages?(?:\s(?:of|was|is|at|in years))?[\s:=(]{1,3}$", window)
         else:
-            found = re.search(r"(?i)\bedad(?:\s(?:de|era|es|media))?[\s:=(]{1,3}$", window)
+            found = re.search(
+                r"(?i)(?:\bedad(?:\s(?:de|era|es|media))?|\baños cumplidos:)[\s:=(]{1,3}$", window
+            )
         return None if found is None else start
 
 

@@ -85,10 +85,9 @@ class Frequencies:
             if low is None or unit is None:
                 return None
             return Often(low, high, unit, at, found.end())
-        if found := self._daily.match(text, at):
-            if n_times := float(found["low"]):
-                high = float(found["high"]) if found["high"] else None
-                return Often(n_times, high, "d", at, found.end())
+        if (found := self._daily.match(text, at)) and (n_times := float(found["low"])):
+            high = float(found["high"]) if found["high"] else None
+            return Often(n_times, high, "d", at, found.end())
         if (found := self._schedule.match(text, at)) and _is_schedule(text, at):
             parts = found[0].replace(" ", "").split("-")
             if n_times := sum(part != "0" for part in parts):
