@@ -80,6 +80,8 @@ NEGATED = [
     ("No recurrent [tumor] and no other [lesions].", "++"),
     ("She went home without any further [bleeding].", "-"),
     ("Denies the use of [alcohol].", "+"),
+    ("He has never been hospitalized for [asthma].", "+"),
+    ("Not consistent with the diagnosis of [sarcoidosis].", "+"),
     ("He denies he has ever had [hepatitis].", "+"),
     ("CT excluded the diagnosis of [appendicitis].", "+"),
     ("No [past medical history].", "+"),
