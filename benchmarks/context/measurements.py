@@ -9,19 +9,16 @@ when the rules are finished. Writes benchmarks/results/context_measurements.json
 """
 
 import json
-import lzma
 import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from benchmarks.context.texts import SETS, read_lines, read_set
 from benchmarks.corpora import make_blank
-from benchmarks.harness import data_dir, make_parser, report
+from benchmarks.harness import make_parser, report
 from spacy_bioclin.context.measurements.measurement import Measurement
 from spacy_bioclin.context.measurements.rules.find import find_measurements
 
-SETS = Path(__file__).with_name("sets")
 LANGS = ("es", "en")
 TOLERANCE = 0.01
 SPEED_FILES = {
@@ -31,22 +28,6 @@ SPEED_FILES = {
 N_LINES = 500  # of each file
 HOSTILE = ["7", "1/", "mg ", ", ", "1, ", "1-", "cada ", "Hb 1 "]
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-
-
-def read_lines(file: str) -> list[str]:
-    """Read the lines of a file of raw text."""
-    return lzma.decompress((data_dir() / "pretraining" / file).read_bytes()).decode().split("\n")
-
-
-def read_set(lang: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read the sentences of a set, with their text."""
-    lines: dict[str, list[str]] = {}
-    for row in (SETS / f"measurements_{lang}.jsonl").read_text("utf-8").splitlines():
-        sent = json.loads(row)
-        file = sent["file"]
-        if file not in lines:
-            lines[file] = read_lines(file)
-        yield lines[file][sent["line"]][sent["start"] : sent["end"]], sent
 
 
 def same_number(one: Any, other: Any) -> bool:
@@ -77,9 +58,10 @@ def score(lang: str, show: bool) -> dict[str, Any]:
 
     show (bool): Print what is missed, spurious or different, for the person who annotated it.
     """
+    sents = list(read_set(SETS / f"measurements_{lang}.jsonl"))
     counts: Counter[str] = Counter()
     kinds: dict[str, Counter[str]] = {}
-    for text, sent in read_set(lang):
+    for text, sent in sents:
         gold = {(each["start"], each["end"]): each for each in sent["measurements"]}
         found = {(one.start_char, one.end_char): one for one in find_measurements(text, lang)}
         counts.update(gold=len(gold), predicted=len(found), exact=len(gold.keys() & found.keys()))
@@ -100,7 +82,7 @@ def score(lang: str, show: bool) -> dict[str, Any]:
     n_exact = max(counts["exact"], 1)
     right = ("kind", "value", "unit", "value_and_unit", "high", "comparator")
     return {
-        "sentences": sum(1 for _ in read_set(lang)),
+        "sentences": len(sents),
         "annotated": counts["gold"],
         "found": counts["predicted"],
         **_f1(counts["exact"], counts["predicted"], counts["gold"], "spans"),

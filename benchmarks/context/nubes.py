@@ -14,10 +14,12 @@ Scope relation, or a part of one of DiscScope relations. Scores:
 cues        exact offsets and kind
 scopes      exact offsets and kind, marks at the ends ignored
 tokens      words in scopes
+cue_and_scope  a cue with exactly its scopes (see spacy_bioclin.evaluation.context.score_cues)
 assertion   entities (DISO, PROC, SUBS, OTHER, BODY): negated or uncertain if a gold scope of the
             kind covers them, compared with `span._.negated` and `span._.uncertain`
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +33,7 @@ from benchmarks.corpora import make_blank
 from benchmarks.harness import data_dir, make_parser, write_result
 from spacy_bioclin.context.rules.component import SOURCES
 from spacy_bioclin.corpora.brat import read_brat_file
-from spacy_bioclin.evaluation.context import score_words
+from spacy_bioclin.evaluation.context import MARKS, Cue, score_cues
 from spacy_bioclin.evaluation.spans import SpanScores, score_spans
 from spacy_bioclin.types import AnnotatedText, CharSpan, RelationAnnotation, SpanAnnotation
 
@@ -42,7 +44,6 @@ SPLITS = {
 }
 KINDS = ("negated", "uncertain")
 EVENTS = ("DISO", "PROC", "SUBS", "OTHER", "BODY")
-MARKS = " .,;:()?¿-\r\n\t"
 
 
 class Gold(NamedTuple):
@@ -52,9 +53,18 @@ class Gold(NamedTuple):
     """
 
     text: str
-    cues: set[CharSpan]
-    scopes: set[CharSpan]
+    linked: list[Cue]
     ents: dict[tuple[int, int], set[str]]
+
+    @property
+    def cues(self) -> set[CharSpan]:
+        """Offsets and kind of each cue."""
+        return {(cue.start, cue.end, cue.kind) for cue in self.linked}
+
+    @property
+    def scopes(self) -> set[CharSpan]:
+        """Offsets and kind of each scope, or part of one."""
+        return {(*scope, cue.kind) for cue in self.linked for scope in cue.scopes}
 
 
 def read_gold(folder: Path) -> Iterator[Gold]:
@@ -71,23 +81,24 @@ def to_gold(annotated: AnnotatedText) -> Gold:
         for id, span in spans.items()
         if span.label.endswith("Marker")
     }
-    cues = {
-        (span.fragments[0][0], span.fragments[-1][1], kinds[id])
-        for id, span in spans.items()
-        if id in kinds
-    }
-    scopes = set()
+    scopes: dict[str, set[tuple[int, int]]] = {id: set() for id in kinds}
     for relation in annotated.annotations:
         if isinstance(relation, RelationAnnotation) and relation.label in ("Scope", "DiscScope"):
             (_, cue), (_, target) = relation.args
             fragments = spans[target].fragments
-            scopes.add((fragments[0][0], fragments[-1][1], kinds[cue]))
+            scopes[cue].add((fragments[0][0], fragments[-1][1]))
+    linked = []
+    for id, kind in kinds.items():
+        fragments = spans[id].fragments
+        linked.append(Cue(kind, fragments[0][0], fragments[-1][1], frozenset(scopes[id])))
     ents = {}
     for span in spans.values():
         if span.label in EVENTS:
             start, end = span.fragments[0][0], span.fragments[-1][1]
-            ents[start, end] = {kind for a, b, kind in scopes if a <= start and end <= b}
-    return Gold(annotated.text, cues, scopes, ents)
+            ents[start, end] = {
+                cue.kind for cue in linked for a, b in cue.scopes if a <= start and end <= b
+            }
+    return Gold(annotated.text, linked, ents)
 
 
 def make_pipeline(source: str) -> Language:
@@ -107,17 +118,21 @@ def make_pipeline(source: str) -> Language:
 
 def predict(doc: Doc, gold: Gold) -> Gold:
     """Read the cues, scopes and attributes of a Doc in the form of the gold."""
-    found: dict[str, set[CharSpan]] = {"cue": set(), "scope": set()}
+    cues: dict[tuple[str, str], tuple[int, int]] = {}
+    scopes = defaultdict(set)
     for span in doc.spans["context"]:
         kind, _, part = span.label_.rpartition("_")
-        own = {"scope": {s[:2] for s in found["cue"]}}.get(part, ())  # "afebril" has no scope here
-        if kind in KINDS and (span.start_char, span.end_char) not in own:
-            found[part].add((span.start_char, span.end_char, kind))
+        place = span.start_char, span.end_char
+        if kind in KINDS and part == "cue":
+            cues[kind, span.id_] = place
+        elif kind in KINDS and place not in cues.values():  # "afebril" has no scope here
+            scopes[kind, span.id_].add(place)
+    linked = [Cue(key[0], *place, frozenset(scopes[key])) for key, place in cues.items()]
     ents = {}
     for place in gold.ents:
         span = doc.char_span(*place, alignment_mode="expand")
         ents[place] = {kind for kind in KINDS if span._.get(kind)}
-    return Gold(doc.text, found["cue"], found["scope"], ents)
+    return Gold(doc.text, linked, ents)
 
 
 def _trim(text: str, spans: set[CharSpan]) -> set[CharSpan]:
@@ -137,11 +152,7 @@ def _ents(gold: Gold) -> set[CharSpan]:
 def score(pairs: list[tuple[Gold, Gold]]) -> dict[str, Any]:
     """Score predictions by kind."""
     scores: dict[str, SpanScores] = {
-        "cues": score_spans([(gold.cues, found.cues) for gold, found in pairs]),
-        "scopes": score_spans(
-            [(_trim(g.text, g.scopes), _trim(f.text, f.scopes)) for g, f in pairs]
-        ),
-        "tokens": score_words([(g.text, g.scopes, f.scopes) for g, f in pairs]),
+        **score_cues([(gold.text, gold.linked, found.linked) for gold, found in pairs]),
         "assertion": score_spans([(_ents(gold), _ents(found)) for gold, found in pairs]),
     }
     return {

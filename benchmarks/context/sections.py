@@ -5,14 +5,13 @@ The finder is measured alone, and as the component `bioclin_sections` without it
     python -m benchmarks.context.sections      # corpora: $BIOCLIN_DATA or ../shared/data
 """
 
-import lzma
 import statistics
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.context.texts import read_english
 from benchmarks.corpora import make_blank, read_notes
 from benchmarks.harness import (
-    data_dir,
     make_parser,
     median_cpu_seconds,
     take_turns,
@@ -43,13 +42,6 @@ ADVERSARIAL = {
     "unknown headings": "ABCDE:\n",
     "combining accents": "e\u0301",
 }
-ENGLISH = "pretraining/en/clinical_notes_and_dialogues.txt.xz"
-
-
-def read_english() -> list[str]:
-    """Read the English notes, without the dialogues."""
-    with lzma.open(data_dir() / ENGLISH, "rt", encoding="utf-8") as file:
-        return [line for line in file if "Patient:" not in line and "Doctor:" not in line]
 
 
 def measure_words(lang: str, texts: list[str]) -> dict[str, Any]:

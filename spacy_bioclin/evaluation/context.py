@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -14,9 +14,71 @@ from .spans import Counts, SpanScores, score_spans
 
 ATTRIBUTES = ("negated", "uncertain", "historical", "hypothetical", "family")
 WORD = re.compile(r"\w+|[^\w\s]")
+MARKS = " .,;:()?¿-\r\n\t"  # ignored at both ends of a scope
 
 # Text, gold spans and predicted spans of a document.
 Scored = tuple[str, Iterable[CharSpan], Iterable[CharSpan]]
+
+
+class Cue(NamedTuple):
+    """A cue with its scopes, by characters (start, end).
+
+    kind (str): "negated", "uncertain" or another kind.
+    scopes (frozenset): The parts of its scope; empty for a word like "afebril" that has none.
+    """
+
+    kind: str
+    start: int
+    end: int
+    scopes: frozenset[tuple[int, int]]
+
+
+def score_cues(docs: Iterable[tuple[str, Iterable[Cue], Iterable[Cue]]]) -> dict[str, SpanScores]:
+    """Score cues and scopes in four ways, by kind.
+
+    docs (Iterable[tuple]): Text, gold cues and predicted cues of each document.
+    RETURNS (dict[str, SpanScores]): "cues": exact offsets. "scopes": exact offsets of each part of
+        a scope, without the marks and blanks at its ends, whatever its cue is. "tokens": words in
+        these scopes, see `score_words`. "cue_and_scope": cues with exact offsets and exactly their
+        scopes, which is the "full negation" of the shared task *SEM 2012 (Morante and Blanco 2012)
+        without negated events. It is the strictest of the four: a scope counts only with its cue,
+        and a wrong scope makes its cue wrong as well.
+    """
+    cues, scopes, words, whole = [], [], [], []
+    for text, *sides in docs:
+        gold, found = [[_trim(text, cue) for cue in side] for side in sides]
+        cues.append((_places(gold), _places(found)))
+        scopes.append((_parts(gold), _parts(found)))
+        words.append((text, _parts(gold), _parts(found)))
+        whole.append((_with_scopes(gold), _with_scopes(found)))
+    return {
+        "cues": score_spans(cues),
+        "scopes": score_spans(scopes),
+        "tokens": score_words(words),
+        "cue_and_scope": score_spans(whole),
+    }
+
+
+def _trim(text: str, cue: Cue) -> Cue:
+    scopes = set()
+    for start, end in cue.scopes:
+        part = text[start:end]
+        start += len(part) - len(part.lstrip(MARKS))
+        end -= len(part) - len(part.rstrip(MARKS))
+        scopes.add((start, max(start, end)))
+    return cue._replace(scopes=frozenset(scopes))
+
+
+def _places(cues: Iterable[Cue]) -> set[CharSpan]:
+    return {(cue.start, cue.end, cue.kind) for cue in cues}
+
+
+def _parts(cues: Iterable[Cue]) -> set[CharSpan]:
+    return {(start, end, cue.kind) for cue in cues for start, end in cue.scopes}
+
+
+def _with_scopes(cues: Iterable[Cue]) -> set[Any]:
+    return {((cue.start, cue.end), cue.scopes, cue.kind) for cue in cues}
 
 
 def score_words(docs: Iterable[Scored]) -> SpanScores:
