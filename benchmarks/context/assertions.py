@@ -11,7 +11,8 @@ negation only. medspaCy has no Spanish rules. "negspacy, default terms" is what 
 gets without settings: English terms.
 
 English: sets/assertions_en.jsonl and sets/traps_en.jsonl. Spanish: entities of NUBes, negated or
-uncertain if a gold scope of the kind covers them. The sets, sample 010 and IULA+ are read with
+uncertain if a gold scope of the kind covers them; few NUBes entities are neither, so precision says
+little there. The sets, sample 010 and IULA+ are read with
 `--split test` only.
 """
 
@@ -22,9 +23,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.context.nubes import KINDS, SPLITS, read_gold
-from benchmarks.context.systems import ATTRIBUTES, MAKERS
+from benchmarks.context.systems import ATTRIBUTES, MAKERS, start_worker
 from benchmarks.context.texts import SETS, read_set
-from benchmarks.harness import ROOT, WORK, Worker, data_dir, make_parser, report
+from benchmarks.harness import Worker, data_dir, make_parser, report
 from spacy_bioclin.evaluation.spans import Counts
 
 KNOWN = {"negspacy": ("negated",), "negspacy, default terms": ("negated",)}
@@ -84,13 +85,8 @@ def measure(lang: str, sets: Mapping[str, list[Case]], peers: str) -> dict[str, 
     """Score every system on every set, and on all together."""
     kinds = ATTRIBUTES if lang == "en" else KINDS
     systems: dict[str, Any] = {}
-    logs = WORK / "context" / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
     for system in MAKERS[lang]:
-        python = sys.executable if system == "bioclin" else peers
-        command = ("-m", "benchmarks.context.systems", "assertions", system, lang)
-        log = logs / f"{system.replace(' ', '-')}-{lang}.log"
-        with Worker(command, log, python=python, cwd=ROOT) as worker:
+        with start_worker("assertions", system, lang, peers) as worker:
             versions = worker.read()
             found = {name: ask(worker, cases) for name, cases in sets.items()}
         known = KNOWN.get(system, kinds)
@@ -101,7 +97,11 @@ def measure(lang: str, sets: Mapping[str, list[Case]], peers: str) -> dict[str, 
             scores["together"] = score(every, answers, known)
         systems[system] = {"versions": versions, **scores}
     sizes = {
-        name: {"texts": len(cases), "mentions": sum(len(case.mentions) for case in cases)}
+        name: {
+            "texts": len(cases),
+            "mentions": sum(len(case.mentions) for case in cases),
+            "without attribute": sum(not flags for case in cases for flags in case.gold),
+        }
         for name, cases in sets.items()
     }
     return {"sets": sizes, "systems": systems}

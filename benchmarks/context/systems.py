@@ -26,7 +26,16 @@ from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Span
 
-from benchmarks.harness import make_parser, read_json, serve, time_call
+from benchmarks.harness import (
+    ROOT,
+    WORK,
+    Worker,
+    make_parser,
+    read_json,
+    serve,
+    thread_environment,
+    time_call,
+)
 
 MENTIONS = "mentions"
 ATTRIBUTES = ("negated", "uncertain", "historical", "hypothetical", "family")
@@ -58,6 +67,28 @@ class System(NamedTuple):
     def read(self, span: Span) -> list[str]:
         """Read the attributes of a mention."""
         return [name for name, own in self.attributes.items() if span._.get(own)]
+
+
+def start_worker(task: str, system: str, lang: str, peers: str, *arguments: object) -> Worker:
+    """Start the process of a system.
+
+    peers (str): Python that runs all systems but ours. It sees the folder of the benchmarks and not
+        the root of the checkout, where spaCy would find the entry points of spacy_bioclin.
+    """
+    folder, logs = WORK / "context" / "peers", WORK / "context" / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    logs.mkdir(parents=True, exist_ok=True)
+    link = folder / "benchmarks"
+    if not link.is_symlink():
+        link.symlink_to(ROOT / "benchmarks", target_is_directory=True)
+    ours = system == "bioclin"
+    return Worker(
+        ("-m", "benchmarks.context.systems", task, system, lang, *arguments),
+        logs / f"{task}-{system.replace(' ', '-')}-{lang}.log",
+        python=sys.executable if ours else peers,
+        cwd=ROOT if ours else folder,
+        env={**thread_environment(1), "LOGURU_LEVEL": "ERROR"},  # PyRuSH logs every token
+    )
 
 
 def make_ours(lang: str) -> System:
