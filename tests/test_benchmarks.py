@@ -25,6 +25,7 @@ MODULES = sorted(
 PARTS = {
     "benchmarks.corpora",
     "benchmarks.before_after_worker",
+    "benchmarks.context.texts",
     "benchmarks.harness",
     "benchmarks.house_source",
     "benchmarks.readme",

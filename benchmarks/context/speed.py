@@ -7,8 +7,8 @@ thread. They take turns over the same notes, with the same mentions: every tenth
 five letters. "context" includes reading the attributes of all mentions. Words are those between
 blanks, seconds those of the processor.
 
-Growth: `bioclin_context` with the rules of both languages on texts of 1 KB to 1 MB that are made to be slow, and reading the
-attributes of 1,000 spans of them.
+Growth: `bioclin_context` with the rules of both languages on texts of 1 KB to 1 MB that are made to
+be slow, and reading the attributes of 1,000 spans of them.
 """
 
 import contextlib
