@@ -10,10 +10,11 @@ gold mentions and judges their attributes, as benchmarks/context/systems.py says
 negation only. medspaCy has no Spanish rules. "negspacy, default terms" is what a Spanish pipeline
 gets without settings: English terms.
 
-English: sets/assertions_en.jsonl and sets/traps_en.jsonl. Spanish: entities of NUBes, negated or
-uncertain if a gold scope of the kind covers them; few NUBes entities are neither, so precision says
-little there. The sets, sample 010 and IULA+ are read with
-`--split test` only.
+English: sets/assertions_en.jsonl and sets/traps_en.jsonl. Spanish: the entities of NUBes, negated
+or uncertain if a gold scope of the kind covers them. NUBes annotates no others, so that "every
+mention is negated" would score well; therefore every tenth long word outside of all gold cues and
+scopes is a mention without attribute. The same guess is scored as "all negated". The sets, sample
+010 and IULA+ are read with `--split test` only.
 """
 
 import json
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.context.nubes import KINDS, SPLITS, read_gold
 from benchmarks.context.systems import ATTRIBUTES, MAKERS, start_worker
-from benchmarks.context.texts import SETS, read_set
+from benchmarks.context.texts import SETS, find_targets, read_set
 from benchmarks.harness import Worker, data_dir, make_parser, report
 from spacy_bioclin.evaluation.spans import Counts
 
@@ -50,9 +51,16 @@ def read_cases(path: Path) -> list[Case]:
 
 
 def read_nubes(folder: str) -> list[Case]:
-    """Read the entities of a folder of NUBes."""
-    golds = read_gold(data_dir() / "nubes" / folder)
-    return [Case(gold.text, list(gold.ents), list(gold.ents.values())) for gold in golds]
+    """Read the entities of a folder of NUBes, and words outside of cues and scopes."""
+    cases = []
+    for gold in read_gold(data_dir() / "nubes" / folder):
+        known = gold.cues | gold.scopes
+        flags = dict(gold.ents)
+        for start, end in find_targets(gold.text):
+            if all(end <= a or b <= start for a, b, _ in known):
+                flags.setdefault((start, end), set())
+        cases.append(Case(gold.text, list(flags), list(flags.values())))
+    return cases
 
 
 def ask(worker: Worker, cases: Iterable[Case]) -> list[list[set[str]]]:
@@ -96,6 +104,10 @@ def measure(lang: str, sets: Mapping[str, list[Case]], peers: str) -> dict[str, 
             answers = [each for name in sets for each in found[name]]
             scores["together"] = score(every, answers, known)
         systems[system] = {"versions": versions, **scores}
+    systems["all negated"] = {
+        name: score(cases, [[{"negated"} for _ in case.mentions] for case in cases], ("negated",))
+        for name, cases in sets.items()
+    }
     sizes = {
         name: {
             "texts": len(cases),

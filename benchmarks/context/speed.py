@@ -12,7 +12,6 @@ be slow, and reading the attributes of 1,000 spans of them.
 """
 
 import contextlib
-import re
 import statistics
 import sys
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 from spacy.tokens import Doc
 
 from benchmarks.context.systems import ATTRIBUTES, MAKERS, start_worker
-from benchmarks.context.texts import read_english
+from benchmarks.context.texts import find_targets, read_english
 from benchmarks.corpora import make_blank, read_notes
 from benchmarks.harness import (
     WORK,
@@ -33,7 +32,6 @@ from benchmarks.harness import (
 
 ROUNDS = 5
 N_NOTES = 50
-TARGET = re.compile(r"[^\W\d_]{5,}")
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 N_SPANS = 1_000
 ADVERSARIAL = {
@@ -60,11 +58,6 @@ def read_texts() -> dict[str, list[str]]:
         "es": [*read_notes("meddocan/train/brat", N_NOTES), *nubes],
         "en": read_english()[: 3 * N_NOTES],
     }
-
-
-def find_targets(text: str) -> list[tuple[int, int]]:
-    """Find every tenth long word."""
-    return [match.span() for match in TARGET.finditer(text)][::10]
 
 
 def measure_words(lang: str, texts: list[str], peers: str) -> dict[str, Any]:

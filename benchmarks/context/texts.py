@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from benchmarks.harness import data_dir
 
 SETS = Path(__file__).with_name("sets")
+TARGET = re.compile(r"[^\W\d_]{5,}")
 ENGLISH = "en/clinical_notes_and_dialogues.txt.xz"
 
 
@@ -23,6 +25,11 @@ def read_english() -> list[str]:
     """Read the English notes, without the dialogues."""
     lines = read_lines(ENGLISH)
     return [line for line in lines if line and not ("Patient:" in line or "Doctor:" in line)]
+
+
+def find_targets(text: str) -> list[tuple[int, int]]:
+    """Find every tenth word of at least five letters."""
+    return [match.span() for match in TARGET.finditer(text)][::10]
 
 
 def read_set(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
