@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from spacy_bioclin.context.measurements.measurement import COMPARATORS, KINDS
 from spacy_bioclin.context.measurements.rules import around, find, reader
 from spacy_bioclin.context.measurements.rules.find import find_measurements
+from spacy_bioclin.context.measurements.rules.lexicon import get_lexicon
 from spacy_bioclin.context.measurements.rules.scan import Scanner, fold
 
 UNITS = ["7", "1/", "mg ", ", ", " ", "1 ", "1,", "1, ", "1-", "1 x ", "uno ", "one ", "cada "]
@@ -130,6 +131,19 @@ def test_a_row_of_numbers_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_more_than_a_window_is_read() -> None:
     text = "Hb " + "x " * 100_000 + "5"
     assert len(around.words_before(text, len(text))) <= around._WINDOW
+
+
+@pytest.mark.parametrize("lang", ["es", "en"])
+@pytest.mark.parametrize("blank", [" ", ""])
+def test_every_comparator_is_read(lang: str, blank: str) -> None:
+    """The look at the last word, which saves time, leaves out no comparator."""
+    lexicon = get_lexicon(lang)
+    for sign, forms in lexicon.data["comparators"].items():
+        for form in forms.split():
+            for article in ("", " the") if blank and form != "over" else ("",):
+                text = f"({form.replace('_', blank)}{article} "
+                found = around.find_comparator(text, len(text), 0, lexicon)
+                assert found == (1, sign), text
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.sampled_from(["es", "en"]))

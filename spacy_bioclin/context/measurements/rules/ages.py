@@ -7,6 +7,11 @@ from .lexicon import Lexicon
 from .trie import words_pattern
 from .units import Units
 
+# What is before an age without a unit; the age begins with what is inside.
+_NAMES = {
+    "en": r"(?i)\b(?:(?P<inside>aged\s)|ages?(?:\s(?:of|was|is|at|in years))?[\s:=(]{1,3})$",
+    "es": r"(?i)\b(?:(?P<inside>(?!))|edad(?:\s(?:de|era|es|media))?|años cumplidos:)[\s:=(]{1,3}$",
+}
 _ADULT, _CHILD, _OLDEST = 15, 12, 110
 
 
@@ -35,6 +40,7 @@ class Ages:
             )
         persons = words_pattern(lexicon.data["person_after"].split())
         self._before_person = re.compile(rf"(?i)\s(?:{persons})(?![^\W_])")
+        self._name = re.compile(_NAMES[self._lang])
         after = words_pattern(lexicon.data["not_old_after"].split())
         self._not_after = re.compile(rf"(?i)[\s,]\s?(?:{after})(?![^\W_])")
 
@@ -82,15 +88,9 @@ class Ages:
         RETURNS (int | None): Where the age starts, None if it is not one.
         """
         window = text[max(0, start - 30) : start]
-        if self._lang == "en":
-            if found := re.search(r"(?i)\baged\s$", window):
-                return start - len(window) + found.start()
-            found = re.search(r"(?i)\bages?(?:\s(?:of|was|is|at|in years))?[\s:=(]{1,3}$", window)
-        else:
-            found = re.search(
-                r"(?i)(?:\bedad(?:\s(?:de|era|es|media))?|\baños cumplidos:)[\s:=(]{1,3}$", window
-            )
-        return None if found is None else start
+        if found := self._name.search(window):
+            return start - len(window) + found.start() if found["inside"] else start
+        return None
 
 
 def _follows_comma(text: str, start: int) -> bool:

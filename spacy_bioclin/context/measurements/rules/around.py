@@ -22,6 +22,8 @@ SIGNS = {
     "±": "~",
 }
 _SIGN = re.compile(r"(?:<\s?=|>\s?=|=\s?<|=\s?>|[<>≤≥⩽⩾~≈∼])(?:\s(?:a|de|que|than|o))?\s{0,2}$")
+_HAS_SIGN = re.compile(r"[<>≤≥⩽⩾~≈∼]")
+_LAST_WORD = re.compile(r"([^\W\d_]+)\.?\s{0,2}$")
 _WINDOW = 90
 _BREAK = re.compile(r"[;\n\r]|[.!?»](?=\s)(?<!aprox\.)")
 _STRIPPED = " \t\xa0+:=(,[]\"'«»*)-–—~<>≤≥"
@@ -42,9 +44,13 @@ def find_comparator(text: str, start: int, floor: int, lexicon: Lexicon) -> Befo
     """
     window = text[max(floor, start - 36) : start]
     offset = start - len(window)
-    if found := _SIGN.search(window, max(0, len(window) - 8)):
+    found = _HAS_SIGN.search(window) and _SIGN.search(window, max(0, len(window) - 8))
+    if found:
         sign = re.sub(r"[\sa-z]", "", found[0])
         return Before(offset + found.start(), SIGNS[sign])
+    last = _LAST_WORD.search(window)
+    if last is None or last[1].lower() not in lexicon.comparator_ends:
+        return Before(start, None)
     if found := lexicon.comparator_pattern.search(window):
         if found["rest"] and found[0].lower().startswith("over "):
             return Before(start, None)  # "over a 12-hour period"
@@ -79,6 +85,10 @@ def find_name(text: str, start: int, lexicon: Lexicon) -> str | None:
     RETURNS (str | None): The name in lower case.
     """
     window = text[max(0, start - _WINDOW) : start]
+    nearest = window.rsplit(None, 1)[-1:]
+    word = nearest[0].strip(_STRIPPED).lower() if nearest else ""
+    if "/" not in word and not lexicon.may_name(word):
+        return None
     chunks = _BREAK.split(window)[-1].split()
     if window and window[-1] in "-–/" and not window[-2:-1].isspace():
         return None

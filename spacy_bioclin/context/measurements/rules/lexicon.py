@@ -11,6 +11,7 @@ from .numbers import NumberWords
 from .trie import BLANK, words_pattern
 
 LANGS = ("es", "en")
+_ARTICLES = frozenset(["a", "an", "un", "una", "los", "las", "el", "the"])
 
 
 class Lexicon:
@@ -30,8 +31,9 @@ class Lexicon:
             for form in forms.split()
         }
         self.comparator_pattern = re.compile(
-            rf"(?i)(?<![^\W_])(?:{words_pattern(_forms(data['comparators']))})(?P<rest>\s(?:an?|una?|los|las|el|the))?\s{{0,2}}$"
+            rf"(?i)(?<![^\W_])(?:{words_pattern(_forms(data['comparators']))})(?P<rest>\s(?:{'|'.join(_ARTICLES)}))?\s{{0,2}}$"
         )
+        self.comparator_ends = _last_words(_forms(data["comparators"])) | _ARTICLES
         self.comparators_after = {
             squeeze(form): sign
             for sign, forms in data["comparators_after"].items()
@@ -45,6 +47,15 @@ class Lexicon:
         self.scores = self.words("scores")
         self.pressures = self.words("pressures")
         self.max_words = max(len(name.split()) for name in self.names)
+
+    def may_name(self, word: str) -> bool:
+        """Check whether a word may be the last one of a name or stand between it and its number."""
+        return (
+            not word
+            or word in self.fillers
+            or word in self.last_words
+            or word.rstrip(".") in self.last_words
+        )
 
     def words(self, key: str) -> frozenset[str]:
         """Get the forms of a list in lower case, with blanks."""
@@ -63,6 +74,15 @@ def _plain(form: str) -> str:
 def squeeze(form: str) -> str:
     """Write a form in lower case without blanks: they may be missing in a text."""
     return "".join(form.replace(BLANK, " ").lower().split())
+
+
+def _last_words(forms: list[str]) -> frozenset[str]:
+    """List the last words of forms, also with what is before them and no blank between."""
+    found: set[str] = set()
+    for form in forms:
+        words = form.lower().rstrip(".").split(BLANK)
+        found.update("".join(words[first:]) for first in range(len(words)))
+    return frozenset(found)
 
 
 def _forms(table: dict[str, str]) -> list[str]:
