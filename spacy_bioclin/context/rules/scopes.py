@@ -112,7 +112,7 @@ def _find_cues(words: Words, rules: RuleSet) -> tuple[list[Cue], list[tuple[int,
 def _drop_concord(
     cues: Iterable[Cue], terminators: Sequence[tuple[int, int, Terminator]], words: Words
 ) -> Iterator[Cue]:
-    """Leave out cues that agree with an earlier one of their kind: "no refiere ninguna molestia"."""
+    """Leave out cues that agree with an earlier one of their kind: "no hay ninguna lesión"."""
     reached: dict[str, int] = {}  # kind -> where the scope of its last cue ends at the latest
     at = 0
     for cue in cues:
