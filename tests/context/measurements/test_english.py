@@ -83,6 +83,7 @@ NONE = [
     "2 units of packed red cells, 3 children, four episodes, several days, visual acuity 20/40",
     "Advair 250/50, SOLIQUA 100/33, 3 of 30, (5.3), 2,4,6-trisubstituted, ( 5.1 , 8.4 )",
     "HR 1.4 (CI 0.9 - 2.1), at 10:30, c.62G > A, once, twice when I was there",
+    "[3H]spiperone binding sites",
     "may have 3, march 5, call 555-123-4567, room 12, ZIP 12345",
 ]
 

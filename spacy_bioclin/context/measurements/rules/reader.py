@@ -100,7 +100,10 @@ class Reader:
                 return "a", years.end()
             return None, number.end
         written = text[number.end : end]
-        if not _fits(written, unit, number) or (unit == "U" and _BLOOD.match(text, end)):
+        is_isotope = unit == "h" and text[number.start - 1 : number.start] == "["  # "[3H]"
+        if is_isotope or not _fits(written, unit, number):
+            return None, number.end
+        if unit == "U" and _BLOOD.match(text, end):
             return None, number.end
         if unit in ("deg", "Cel") and not any(
             char.isalpha() and char not in "ºª" for char in written
