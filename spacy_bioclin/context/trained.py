@@ -75,9 +75,8 @@ def add_rules(tagged: Iterable[Context], by_rules: Iterable[Context]) -> Iterato
 
     The tagger's cue and scope stay where both found a cue. If it found no scope, the cue gets that
     of the rule on its right. A tagged cue in a phrase that is no cue is left out, and so is one
-    without scope that no rule knows. Negations that only rules found count if they are their own
-    scope ("acianótico"): the tagger is right more often about "no" and "sin". What is uncertain in
-    a negated scope ("sin imagen sugestiva de neumonía") does not count.
+    without scope that no rule knows. What rules alone find counts, except in a negated scope of the
+    tagger ("sin imagen sugestiva de neumonía").
 
     tagged (Iterable[tuple]): What `read_tagged` yields.
     by_rules (Iterable[tuple]): Kind, rule, cue and scope that rules have found, of any kinds.
@@ -107,7 +106,7 @@ def add_rules(tagged: Iterable[Context], by_rules: Iterable[Context]) -> Iterato
     for kind in TRAINED_KINDS:
         for cue, found in cues.get(kind, {}).items():
             if not of_tagger[kind].overlapping(cue) and not denied.overlapping(cue):
-                yield from (one for one in found if kind == "uncertain" or one[3] == cue)
+                yield from found
 
 
 class _Places:

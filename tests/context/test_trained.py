@@ -73,6 +73,7 @@ def describe(doc):
         (
             "both",
             [
+                ("fiebre", "negated", "rules"),
                 ("asma", "family", "rules"),
                 ("Tos", "uncertain", "trained"),
                 ("Acianótico", "negated", "rules"),
@@ -123,7 +124,7 @@ NO, SCOPE, LONG = (0, 1), (1, 3), (1, 6)
         ),
         # "balance negativo" is no cue.
         ([("negated", "trained", (4, 5), (2, 4))], [("pseudo", "", (3, 5), None)], []),
-        # Rules alone: uncertainty, and words that are their own scope.
+        # Rules alone.
         (
             [],
             [
@@ -133,6 +134,7 @@ NO, SCOPE, LONG = (0, 1), (1, 3), (1, 6)
                 ("family", "madre con", (8, 9), (9, 10)),
             ],
             [
+                ("negated", "no", NO, SCOPE),
                 ("negated", "acianotico", (7, 8), (7, 8)),
                 ("uncertain", "posible", (4, 5), (5, 6)),
             ],

@@ -116,7 +116,7 @@ class BioclinContext(Pipe):
             self._missing = rules
         elif rules is not None:
             self.own = read_own(rules, where=f"[components.{name}.rules]")
-        self._rules = self._compile()
+        self._rules = make_rules(self.langs, self.own)
         install_extensions()
 
     def __call__(self, doc: Doc) -> Doc:
@@ -185,9 +185,6 @@ class BioclinContext(Pipe):
                     body += 1  # the colon
                 yield kind, SECTION, cue, (body, section.end) if body < section.end else None
 
-    def _compile(self) -> RuleSet:
-        return make_rules(self.langs, self.own, with_tagger=self.source == "both")
-
     def _check_file(self) -> None:
         """Refuse to work without the file of rules that the setting names."""
         if self._missing is not None:
@@ -215,5 +212,5 @@ class BioclinContext(Pipe):
 
     def _load(self, own: Any, where: str) -> "BioclinContext":
         self.own, self._missing = read_own(own, where=where), None
-        self._rules = self._compile()
+        self._rules = make_rules(self.langs, self.own)
         return self

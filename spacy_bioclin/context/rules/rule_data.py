@@ -36,7 +36,6 @@ class RuleSettings(Settings):
     not_before: list[str] = Field(default_factory=list)
     until: list[str] = Field(default_factory=list)
     concord: bool = False
-    with_tagger: bool = True
     pseudo: bool = False
 
     @field_validator("kind")
@@ -207,15 +206,12 @@ def read_own(rules: str | Path | Mapping[str, Any], *, where: str) -> dict[str, 
     return dict(content or {})
 
 
-def make_rules(
-    langs: Sequence[str], own: Mapping[str, Any] | None = None, *, with_tagger: bool = False
-) -> RuleSet:
+def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> RuleSet:
     """Compile the rules of some languages and a user's own.
 
     langs (Sequence[str]): Of LANGS.
     own (Mapping[str, Any] | None): Checked by `read_own`. Its phrases replace equal phrases of the
         languages.
-    with_tagger (bool): Whether to leave out the rules that a tagger makes worse.
     RETURNS (RuleSet): The rules.
     """
     files = [read_shipped(lang) for lang in langs]
@@ -226,8 +222,6 @@ def make_rules(
     for is_own, file in [*((False, file) for file in files), (True, _read_checked(own))]:
         of_phrase: dict[tuple[str, ...], list[Rule]] = {}
         for settings in file.rules:
-            if with_tagger and not settings.with_tagger:
-                continue
             if settings.regex:
                 pattern = re.compile(settings.regex, re.MULTILINE)
                 patterns.append((pattern, _make_rule(settings, settings.regex)))

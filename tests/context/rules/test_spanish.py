@@ -29,7 +29,7 @@ NEGATED = [
     ("[TEP] descartado.", "+"),
     ("Ausencia de [fiebre].", "+"),
     ("[Ausencia de fiebre].", "+"),
-    ("Exploración: [afebril], [anictérico].", "++"),
+    ("Exploración: [afebril], [anictérico], [normotenso].", "+++"),
     ("Paciente [asintomático].", "+"),
     ("Hígado sin [LOEs].", "+"),
     ("Tampoco refiere [disnea].", "+"),
@@ -89,6 +89,8 @@ FAMILY = [
     ("Padre fallecido por [IAM].", "+"),
     ("La madre refiere que tiene [fiebre].", "-"),
     ("[Cáncer de colon] en su padre.", "+"),
+    ("Abuela materna con [Alzheimer].", "+"),
+    ("Su marido tiene [gripe].", "+"),
 ]
 
 
