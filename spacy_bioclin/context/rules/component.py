@@ -16,7 +16,7 @@ from ...errors import BioclinError
 from ...settings import check_choice
 from ..trained import TRAINED_KINDS, add_rules, read_tagged
 from .attributes import Context, Tokens, install_extensions, make_group
-from .rule_data import KINDS, SECTION, RuleSet, check_langs, make_rules, read_own
+from .rule_data import KINDS, SECTION, check_langs, make_rules, read_own
 from .scopes import find_context
 
 SECTIONS_KEY, TITLES_KEY = "sections", "section_titles"
