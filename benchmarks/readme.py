@@ -9,6 +9,14 @@ if the pages do not match the committed results.
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.readme_context import (
+    assertion_line,
+    assertion_table,
+    context_growth_line,
+    context_speed_table,
+    measurement_table,
+    nubes_table,
+)
 from benchmarks.readme_ner import (
     HAS_READ,
     NAMES,
@@ -480,6 +488,14 @@ def results_section() -> str:
         "Entity linking": (linking_table, linking_line),
         "Pretraining": (perplexity_table,),
         "Named entities": (highest_table, ner_table, ner_line),
+        "What mentions mean": (
+            assertion_table,
+            assertion_line,
+            nubes_table,
+            measurement_table,
+            context_speed_table,
+            context_growth_line,
+        ),
         "Several corpora in one pipeline": (together_table, together_line),
         "Fine-tuning": (
             trainer_table,
