@@ -29,6 +29,7 @@ PARTS = {
     "benchmarks.harness",
     "benchmarks.house_source",
     "benchmarks.readme",
+    "benchmarks.readme_context",
     "benchmarks.readme_ner",
     "benchmarks.deid.phi_suite.generate",
     "benchmarks.deid.phi_suite.templates",
