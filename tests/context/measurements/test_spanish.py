@@ -18,6 +18,7 @@ QUANTITIES = [
     "TSH ⟦5 µUI/ml → 5 u[IU]/mL⟧, HCG ⟦650 mUI/mL → 650 m[IU]/mL⟧, GGT ⟦45 UI/L → 45 [IU]/L⟧",
     "Temperatura ⟦38,5ºC → 38.5 Cel⟧, ⟦37,2 °C → 37.2 Cel⟧ y pico de ⟦39º → 39 Cel⟧",
     "Lassegue a ⟦40º → 40 deg⟧. Flexión de ⟦90 grados → 90 deg⟧.",
+    "Fiebre de ⟦38,5 grados → 38.5 Cel⟧.",
     "febrícula de ⟦37'5ºC → 37.5 Cel⟧ y ⟦37 ' 5ºC → 37.5 Cel⟧",
     "FC ⟦80 lpm → 80 /min⟧, FR ⟦18 rpm → 18 /min⟧, SatO2 ⟦98% → 98 %⟧",
     "FC: ⟦110 → 110⟧, FR ⟦24 → 24⟧, SatO2 ⟦94 → 94⟧",

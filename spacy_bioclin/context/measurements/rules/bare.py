@@ -35,7 +35,10 @@ class Bare:
     def __init__(self, reader: Reader, joined: Joined) -> None:
         self._reader, self._joined = reader, joined
         self._lexicon = reader.lexicon
-        self._thousands = re.compile(rf"(?i)\s?({reader.units.powers})(?![^\W_])")
+        # Not the potassium of "Na 138 K 4.2".
+        self._thousands = re.compile(
+            rf"(?i)(?:\s(?!k\W{{0,3}}\d))?({reader.units.powers})(?![^\W_])"
+        )
 
     def read(self, text: str, number: Number, floor: int) -> Measurement | int:
         """Read a number without a unit.

@@ -26,6 +26,7 @@ _BLOOD = re.compile(
     r"|platelet|cryo|ch\b|cp\b|glóbulos)"
 )
 _COLDEST, _HOTTEST = 34, 43  # of a body, in degrees Celsius
+_COLDEST_FAHRENHEIT = 93
 _FIELDS_OF_MAGNETS = (0.5, 1.0, 1.5, 3.0, 7.0)
 _PULSES = frozenset(["fc", "hr", "cardiaca", "cardíaca", "pulso", "pulse"])
 _MOST_OXYGEN = 15  # litres a minute; a pulse is faster
@@ -109,6 +110,8 @@ class Reader:
             char.isalpha() and char not in "ºª" for char in written
         ):
             return self._degrees(text, number, end)
+        if unit == "deg":
+            return self._spelled_degrees(text, number), end
         if unit == "s" and number.is_word and number.value == 1 and self.lexicon.lang == "es":
             return None, number.end  # "un segundo ciclo"
         if unit == "/min" and written.strip().lower() == "lpm" and number.value <= _MOST_OXYGEN:
@@ -138,6 +141,15 @@ class Reader:
         if "°" in text[number.end : end] and number.value >= 10:
             return "deg", end
         return None, number.end
+
+    def _spelled_degrees(self, text: str, number: Number) -> str:
+        """Tell "38 grados" of a temperature from those of an angle by the words before."""
+        words = set(words_before(text, number.start)[:10])
+        if words & self._angles or not words & self._fevers:
+            return "deg"
+        if _COLDEST <= number.value <= _HOTTEST:
+            return "Cel"
+        return "[degF]" if number.value >= _COLDEST_FAHRENHEIT else "deg"
 
     def signed_start(self, text: str, start: int, unit: str | None) -> int:
         """Go back to the minus sign of a number whose unit has negative values."""
