@@ -21,6 +21,19 @@ from spacy_bioclin.cli import app
 from tests.markdown import ROOT, Block, code_blocks, run_block, shell_commands
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+# Pages whose blocks train for more than ten seconds.
+TRAINING = frozenset(
+    [
+        "corpora",
+        "distillation",
+        "import_hf",
+        "pretraining",
+        "recipes",
+        "several",
+        "sweeps",
+        "training",
+    ]
+)
 NAMING_FILES = [
     *PAGES,
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
@@ -50,7 +63,13 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.stem in TRAINING))
+        for page in PAGES
+    ],
+)
 def test_code_blocks_run(page: Path, workplace: Path) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     has_data = Path(os.environ["BIOCLIN_DATA"]).is_dir()

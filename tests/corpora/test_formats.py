@@ -324,6 +324,7 @@ def test_relabel() -> None:
     assert relabel(document, {}) is document
 
 
+@pytest.mark.slow
 @pytest.mark.corpora
 def test_real_columns_byte_for_byte(data_dir: Path) -> None:
     files = sorted(data_dir.glob("*/iob/*.tsv"))

@@ -165,6 +165,7 @@ def check(done: "subprocess.CompletedProcess[str]", *, code: int) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_annotate(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     options = ("-o", str(out))
@@ -189,6 +190,7 @@ def deid(folder: Path, out: Path, end: str, n: int) -> "subprocess.CompletedProc
     return bioclin(folder, "deid", "notes.jsonl", str(out), *options)
 
 
+@pytest.mark.slow
 def test_two_processes(folder: Path, tmp_path: Path) -> None:
     said = check(deid(folder, tmp_path / "out.jsonl", "odd", 2), code=1)
     assert "Odd (loud.py, line " in said
