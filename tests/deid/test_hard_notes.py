@@ -1,0 +1,84 @@
+"""The benchmark of hard invented notes: its format, its measures, and the notes themselves."""
+
+import json
+
+import pytest
+
+from benchmarks.deid import hard_notes
+from spacy_bioclin.deid.labels import load_types
+from spacy_bioclin.deid.spans import PhiSpan
+
+NOTES = sorted(hard_notes.FOLDER.glob("*_*.txt"))
+MARKED = """##### letter
+Dear Dr [[Ann Lee|staff_name]],
+seen [[3 May|date]].
+
+##### list
+[[Bo|patient_name]] BP 120
+"""
+
+
+@pytest.fixture
+def notes(tmp_path):
+    path = tmp_path / "en_dev.txt"
+    path.write_text(MARKED, "utf-8")
+    return hard_notes.read_notes(path)
+
+
+def test_notes_are_read(notes):
+    assert [note.kind for note in notes] == ["letter", "list"]
+    assert notes[0].text == "Dear Dr Ann Lee,\nseen 3 May."
+    assert [(g.start, g.end, g.phi_type) for g in notes[1].gold] == [(0, 2, "patient_name")]
+
+
+def test_measures_by_hand(notes):
+    # "Lee" and "seen" are hidden of the first note, "Bo" and "BP" of the second.
+    first = [PhiSpan(12, 15, "DOCTOR", 1.0, ""), PhiSpan(17, 21, "DATE", 1.0, "")]
+    second = [PhiSpan(0, 5, "PERSON", 1.0, "")]
+    scores = hard_notes.score(notes, [first, second])
+    every = scores["all"]
+    assert (every["spans"], every["letters"], every["hidden"]) == (3, 12, 11)
+    assert every["span_recall"] == 0.3333 and every["letter_recall"] == round(5 / 12, 4)
+    assert every["letter_precision"] == round(5 / 11, 4)
+    assert every["notes_wholly_hidden"] == 0.5
+    assert every["notes_wholly_hidden_interval"] == [0.0, 1.0]
+    assert scores["groups"]["dates"]["span_recall"] == 0.0
+    assert scores["groups"]["dates"]["letter_precision"] == 0.0
+    assert scores["groups"]["names"]["span_recall"] == 0.5
+    assert scores["kinds"]["list"]["notes_wholly_hidden"] == 1.0
+    written = json.dumps(scores)
+    assert "Ann" not in written and "Bo" not in written
+
+
+@pytest.mark.parametrize("text", ["text", "##### a\n[[b|c]]", "##### a\n[[b|date]", "##### A B\nc"])
+def test_a_wrong_file_is_refused(tmp_path, text):
+    path = tmp_path / "en_dev.txt"
+    path.write_text(text, "utf-8")
+    with pytest.raises(SystemExit, match=r"en_dev\.txt"):
+        hard_notes.read_notes(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(SystemExit, match=r"es_test\.txt is missing"):
+        hard_notes.read_notes(tmp_path / "es_test.txt")
+
+
+def test_every_type_has_a_group():
+    assert set(hard_notes.GROUP_OF) == set(load_types())
+
+
+def test_results_of_other_systems_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(hard_notes, "RESULTS", tmp_path)
+    monkeypatch.setattr("benchmarks.harness.RESULTS", tmp_path)
+    hard_notes.merge("dev", "en", {"notes": 1}, {"rules": {"a": 1}})
+    path = hard_notes.merge("dev", "en", {"notes": 1}, {"presidio": {"a": 2}})
+    hard_notes.merge("dev", "es", {"notes": 2}, {"rules": {"a": 3}})
+    systems = json.loads(path.read_text("utf-8"))["systems"]
+    assert systems == {"en": {"rules": {"a": 1}, "presidio": {"a": 2}}, "es": {"rules": {"a": 3}}}
+
+
+@pytest.mark.parametrize("path", NOTES, ids=lambda path: path.stem)
+def test_the_notes_can_be_read(path):
+    notes = hard_notes.read_notes(path)
+    assert all(note.text.strip() and note.gold for note in notes)
+    assert len({note.text for note in notes}) == len(notes)
