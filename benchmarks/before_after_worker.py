@@ -87,7 +87,9 @@ def make_slices(model: Path, inputs: Path, kb: Path) -> dict[str, Slice]:
     tokenizer = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
     rules = spacy.blank("es", config=tokenizer)
     rules.add_pipe("bioclin_phi_rules")
-    deid = make_pipeline("es", policy={"default": "surrogate"}, key=b"k" * 32)
+    deid = make_pipeline(
+        spacy.blank("es", config=tokenizer), policy={"default": "surrogate"}, key=b"k" * 32
+    )
     paths = sorted((inputs / "meddocan/train").glob("*.txt"))
     spanish = [path.read_bytes().decode("utf-8") for path in paths]
     table = (inputs / "mesh.tsv").read_text("utf-8").splitlines()[1:]

@@ -46,6 +46,13 @@ def _commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
+def rules_only(tree: Path) -> list[str]:
+    """Give the options of `bioclin deid` in a tree for rules alone: once, that was the default."""
+    folder = tree / "spacy_bioclin" / "cli" / "deid"
+    has = any("--rules-only" in path.read_text("utf-8") for path in folder.glob("deid.py"))
+    return ["--rules-only"] if has else []
+
+
 def describe_machine() -> Result:
     """Describe date, processor, cores, Python and library versions, and the git commit."""
     return {

@@ -92,3 +92,50 @@ def read_spans(path, tag_set) -> list[tuple[int, int, str]]:  # type: ignore[no-
         elif name != "O":
             spans[-1] = (spans[-1][0], i + 1, name[2:])
     return spans
+
+
+def make_flagship(folder: Path) -> Path:
+    """Write a small pipeline like es_bioclin_sm: it finds the name "Xabina", and has two components
+    that de-identification does not need."""
+    import spacy
+
+    tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
+    nlp = spacy.blank("es", config={"nlp": {"tokenizer": tokenizer}})
+    nlp.add_pipe("bioclin_sentences", name="sentences")
+    nlp.add_pipe("bioclin_sections", name="sections")
+    ruler = nlp.add_pipe("span_ruler", name="ruler", config={"spans_key": "phi"})
+    ruler.add_patterns([{"label": "NOMBRE_SUJETO_ASISTENCIA", "pattern": "Xabina"}])  # type: ignore[attr-defined]
+    nlp.add_pipe("bioclin_phi_rules", name="rules")
+    nlp.add_pipe("bioclin_context", name="context")
+    nlp.add_pipe("bioclin_deid", name="deid")
+    nlp.to_disk(folder)
+    return folder
+
+
+def install_package(
+    pipeline: Path, site: Path, name: str, version: str, requirement: str = ""
+) -> None:
+    """Install a pipeline in a folder of packages, as pip does with its wheel.
+
+    requirement (str): What the package requires, such as "spacy-bioclin>=0.2.0,<0.3".
+    """
+    import shutil
+
+    import srsly
+
+    data = site / name / f"{name}-{version}"
+    shutil.copytree(pipeline, data)
+    meta = srsly.read_json(data / "meta.json")
+    meta |= {"name": name.partition("_")[2], "version": version}
+    meta["requirements"] = [requirement] if requirement else []
+    for folder in (data, data.parent):
+        srsly.write_json(folder / "meta.json", meta)
+    (site / name / "__init__.py").write_text(
+        "from pathlib import Path\n"
+        "from spacy.util import load_model_from_init_py\n\n\n"
+        "def load(**overrides):\n"
+        "    return load_model_from_init_py(__file__, **overrides)\n"
+    )
+    info = site / f"{name}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")

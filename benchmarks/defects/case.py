@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.harness import thread_environment
+from benchmarks.harness import rules_only, thread_environment
 
 TIMEOUT = 600
 
@@ -85,7 +85,9 @@ class Tree:
         return Done(done.returncode, done.stdout, done.stderr)
 
     def bioclin(self, *arguments: object, **options: Any) -> Done:
-        """Run `bioclin` of this tree, see `python`."""
+        """Run `bioclin` of this tree, see `python`; `deid` without a pipeline has rules alone."""
+        if arguments[0] == "deid" and not {"--pipeline", "--help"} & set(arguments):
+            arguments = (*arguments, *rules_only(self.path))
         return self.python("-m", "spacy_bioclin", *arguments, **options)
 
     def spacy(self, *arguments: object, **options: Any) -> Done:

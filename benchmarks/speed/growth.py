@@ -34,6 +34,7 @@ from benchmarks.harness import (
     make_parser,
     read_json,
     report,
+    rules_only,
     status_mb,
     thread_environment,
     write_json,
@@ -136,7 +137,8 @@ def read_all(kind: str, way: str, notes: int, pipeline: str) -> Iterator[int]:
     if kind == RULES:
         from spacy_bioclin.deid.pipeline import make_pipeline
 
-        nlp = make_pipeline("es")
+        tokenizer = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
+        nlp = make_pipeline(spacy.blank("es", config=tokenizer))
     else:
         nlp = spacy.blank("es") if kind == "spaCy" else spacy.load(pipeline)
     if way == "map_docs":
@@ -187,7 +189,8 @@ def run_command(tree: Path, kind: str, notes: int, pipeline: Path) -> Iterator[P
     out.mkdir(parents=True)
     source = make_inputs(notes, kind, FOLDER)
     if kind == RULES:
-        arguments = ["deid", source, out / "out.jsonl", "--lang", "es", "--skip-bad"]
+        options = ["--lang", "es", *rules_only(tree), "--skip-bad"]
+        arguments = ["deid", source, out / "out.jsonl", *options]
     else:
         arguments = ["annotate", pipeline, source, "-o", out / "out.jsonl"]
     error = (out / "error.log").open("w+")

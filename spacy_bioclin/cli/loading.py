@@ -10,21 +10,25 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 
-def load_pipeline(name: str, *, gpu_id: int = -1, precision: str | None = None) -> "Language":
+def load_pipeline(
+    name: str, *, gpu_id: int = -1, precision: str | None = None, for_deid: bool = False
+) -> "Language":
     """Load a pipeline.
 
     name (str): Folder of a trained pipeline, or name of an installed package.
     gpu_id (int): GPU; -1 for the CPU.
     precision (str | None): Number format of the encoder; None for that of the pipeline's config.
+    for_deid (bool): Leave out the components that de-identification does not need.
     RAISES (BioclinError): There is no such GPU, number format or pipeline.
     """
     import spacy
 
+    from ..deid.pipeline import list_unneeded_of
     from ..vocab import check_components
 
     device = choose_device(gpu_id)
     try:
-        nlp = spacy.load(name)
+        nlp = spacy.load(name, exclude=list_unneeded_of(name) if for_deid else [])
     except Exception as error:  # a package of other people can raise any error
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         raise BioclinError(

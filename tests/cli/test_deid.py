@@ -16,7 +16,8 @@ import spacy
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
-from spacy_bioclin.cli.deid.deid import Setup
+from spacy_bioclin.cli.deid.setup import Setup
+from tests.util import install_package, make_flagship
 
 # Check letters are right, and whose they are is nobody's.
 DNI = ("00000000T", "00000001R", "00000002W", "00000003A", "00000004G")
@@ -49,7 +50,8 @@ def key(monkeypatch):
 
 
 def run(*arguments):
-    done = CliRunner().invoke(app, ["deid", *map(str, arguments), "--lang", "es"])
+    rules = [] if "--pipeline" in arguments else ["--rules-only"]
+    done = CliRunner().invoke(app, ["deid", *map(str, arguments), "--lang", "es", *rules])
     if done.exit_code:
         assert done.exit_code == 1, done.output
         assert isinstance(done.exception, SystemExit), repr(done.exception)
@@ -80,7 +82,7 @@ def test_jsonl_and_its_audit(tmp_path):
     before = source.read_bytes()
     said = succeeds(source, out, *KEEP, "--keep", "more")
     assert "4 records written" in said
-    assert "without --pipeline only rules search" in said
+    assert "with --rules-only, only rules search" in said
     made = read_jsonl(out)
     assert all(is_safe(row["text"]) for row in made[:3])
     assert [{**row, "text": ""} for row in made] == [{**row, "text": ""} for row in rows]
@@ -229,7 +231,7 @@ def test_a_pipeline_gets_rules_and_deid_unless_it_has_them(tmp_path):
     ):
         out = tmp_path / f"out{i}.jsonl"
         said = succeeds(source, out, "--pipeline", tmp_path / options[0], *options[1:])
-        assert "without --pipeline" not in said
+        assert "only rules search" not in said
         made.append(read_jsonl(out)[0]["text"])
     assert made[0].startswith("[NOMBRE_SUJETO_ASISTENCIA] tose. DNI [")
     assert made[1].startswith("[NOMBRE_SUJETO_ASISTENCIA 1] tose. DNI [")
@@ -376,7 +378,8 @@ def test_another_language_is_said(tmp_path):
 
 def start_command(source, out, *options):
     options = (*KEEP, *options)
-    command = [sys.executable, "-m", "spacy_bioclin", "deid", source, out, "--lang", "es", *options]
+    options = ("--lang", "es", "--rules-only", *options)
+    command = [sys.executable, "-m", "spacy_bioclin", "deid", source, out, *options]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -431,3 +434,26 @@ def test_a_new_key(tmp_path):
     assert path.read_text() == key
     done = CliRunner().invoke(app, ["deid-key", str(tmp_path / "no" / "key")])
     assert done.exit_code == 1 and "cannot be written" in done.stderr
+
+
+def test_the_installed_pipeline_is_the_default(tmp_path, monkeypatch):
+    source = write_jsonl(tmp_path / "notes.jsonl", [{"text": f"Xabina tose. DNI {DNI[0]}"}])
+    out = tmp_path / "out.jsonl"
+    command = ["deid", str(source), str(out), "--lang", "es"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 1 and not out.exists()
+    for way in ("pip install es_bioclin_sm-", "give --pipeline", "--rules-only"):
+        assert way in " ".join(done.stderr.split())
+    install_package(make_flagship(tmp_path / "made"), tmp_path / "site", "es_bioclin_sm", "1.2.0")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "pipeline: es_bioclin_sm 1.2.0" in done.stderr and "only rules" not in done.stderr
+    assert read_jsonl(out)[0]["text"].startswith("[NOMBRE_SUJETO_ASISTENCIA] tose. DNI [")
+    audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text())
+    assert audit["pipeline"].pop("fingerprint")
+    assert audit["pipeline"] == {"name": "es_bioclin_sm", "version": "1.2.0"}
+    succeeds(source, out, "--overwrite")
+    assert read_jsonl(out)[0]["text"].startswith("Xabina tose. DNI [")
+    said = fails(source, out, "--overwrite", "--pipeline", "es_bioclin_sm", "--rules-only")
+    assert "--pipeline es_bioclin_sm and --rules-only: give one of them" in said

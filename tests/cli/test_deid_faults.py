@@ -135,7 +135,8 @@ def run(arguments, files, folder, monkeypatch):
         (folder / name).write_bytes(data)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     monkeypatch.chdir(folder)
-    done = CliRunner().invoke(app, ["deid", *arguments.split(), "--lang", "es"])
+    rules = [] if "--pipeline" in arguments else ["--rules-only"]
+    done = CliRunner().invoke(app, ["deid", *arguments.split(), "--lang", "es", *rules])
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
     assert [word for word in words_of(files) if word in done.output.lower()] == []
     after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -177,7 +178,7 @@ def test_a_full_disk_keeps_finished_parts(tmp_path):
     (tmp_path / "in.jsonl").write_text(notes(900), "utf-8")
     deid = [sys.executable, "-m", "spacy_bioclin", "deid", "in.jsonl", "disk/out.jsonl"]
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", ON_TINY_DISK, "sh", *deid, "--lang", "es"],
+        ["unshare", "-rm", "sh", "-c", ON_TINY_DISK, "sh", *deid, "--lang", "es", "--rules-only"],
         cwd=tmp_path,
         env={**os.environ, "DISK": str(disk)},
         capture_output=True,

@@ -85,7 +85,16 @@ def test_the_key_changes(tmp_path):
             key.write_text(make_key())
             key.chmod(0o644 if name == "old" else 0o600)
         out = tmp_path / f"out{len(outputs)}.jsonl"
-        command = ["deid", tmp_path / "in.jsonl", out, "--lang", "es", "--policy", policy]
+        command = [
+            "deid",
+            tmp_path / "in.jsonl",
+            out,
+            "--lang",
+            "es",
+            "--rules-only",
+            "--policy",
+            policy,
+        ]
         options = ["--patient-column", "p", "--date-column", "d", "--key-file", key]
         done = CliRunner().invoke(app, [str(each) for each in (*command, *options)])
         assert done.exit_code == 0, done.output
@@ -101,7 +110,7 @@ def test_sealed_originals_open_with_their_key_alone():
     from spacy_bioclin.deid import make_pipeline
 
     old, new = make_key().encode(), make_key().encode()
-    doc = make_pipeline("es")("Visto el 3/4/2020.")
+    doc = make_pipeline("es", rules_only=True)("Visto el 3/4/2020.")
     sealed = seal_originals(doc._.deid, doc.text, old)
     assert restore(doc._.deid.text, sealed, old) == doc.text
     with pytest.raises(BioclinError, match="another key"):
@@ -110,7 +119,7 @@ def test_sealed_originals_open_with_their_key_alone():
 
 def test_a_key_is_not_shown_by_what_holds_it(tmp_path):
     """Not by the objects of a run either: errors, logs and debuggers print such objects."""
-    from spacy_bioclin.cli.deid.deid import Setup
+    from spacy_bioclin.cli.deid.setup import Setup
     from spacy_bioclin.deid import make_pipeline
     from spacy_bioclin.deid.operators import NoteContext
     from spacy_bioclin.deid.surrogates.context import SurrogateContext
@@ -124,7 +133,7 @@ def test_a_key_is_not_shown_by_what_holds_it(tmp_path):
     form = open_form(tmp_path / "in.jsonl", make_columns("text", "id", None, (), (), (), ()))
     job = DeidJob.for_form(form, setup.load, key, out=tmp_path / "o", rename=True, lang="es")
     surrogates = SurrogateContext(secret, "es")
-    nlp = make_pipeline("es", policy={"default": "hash"}, key=KEY.encode())
+    nlp = make_pipeline("es", rules_only=True, policy={"default": "hash"}, key=KEY.encode())
     holders = [key, secret, setup, job, surrogates, NoteContext("es", surrogates, {})]
     holders += [nlp, nlp.get_pipe("bioclin_deid"), setup.load, job.load, job._asdict()]
     assert job.key.reveal() == KEY.encode() and setup.load()("tos")

@@ -45,11 +45,11 @@ def write_notes(first: int, n: int) -> list[str]:
 
 def make_deid(request: pytest.FixtureRequest) -> spacy.language.Language:
     operators = {"default": "surrogate"}
-    return make_pipeline("es", policy=operators, key=b"k" * 32)
+    return make_pipeline("es", rules_only=True, policy=operators, key=b"k" * 32)
 
 
 def make_masks(request: pytest.FixtureRequest) -> spacy.language.Language:
-    return make_pipeline("es")
+    return make_pipeline("es", rules_only=True)
 
 
 def make_linker(request: pytest.FixtureRequest) -> spacy.language.Language:
@@ -143,7 +143,7 @@ def test_results_are_those_without_a_zone(make, request):
 def test_the_runner_reads_each_part_in_a_zone(monkeypatch):
     """`bioclin deid` in each of its processes."""
     monkeypatch.setattr(memory, "MAX_KEPT", 100)
-    nlp = make_pipeline("es")
+    nlp = make_pipeline("es", rules_only=True)
     job = DeidJob(lambda: nlp, Columns(), encode_lines, SecretKey(None), False, "es")
     make_part, sizes = job.start(), []
     for number in range(4):
@@ -156,7 +156,7 @@ def test_the_runner_reads_each_part_in_a_zone(monkeypatch):
 
 
 def test_annotate_reads_each_batch_in_a_zone(tmp_path):
-    make_pipeline("es").to_disk(tmp_path / "pipeline")
+    make_pipeline("es", rules_only=True).to_disk(tmp_path / "pipeline")
     nlp = spacy.load(tmp_path / "pipeline")
     nlp.batch_size = 20
     notes = [(text, str(i)) for i, text in enumerate(write_notes(0, 100))]
@@ -204,7 +204,7 @@ def test_blocks_may_be_nested_and_end_after_errors():
 
 def test_threads_share_a_zone():
     """Words of a thread stay while it reads, whatever others do; with no thread left, they go."""
-    nlp, failed, barrier = make_pipeline("es"), [], Barrier(4)
+    nlp, failed, barrier = make_pipeline("es", rules_only=True), [], Barrier(4)
 
     def work(first: int) -> None:
         barrier.wait()

@@ -168,7 +168,7 @@ def test_code_beside_a_checkpoint_is_not_run(checkpoint, tmp_path):
 
 
 def test_key_is_never_written(tmp_path):
-    nlp = make_pipeline("es", policy={"default": "hash"}, key=KEY)
+    nlp = make_pipeline("es", rules_only=True, policy={"default": "hash"}, key=KEY)
     nlp.to_disk(tmp_path / "nlp")
     files = [path.read_bytes() for path in (tmp_path / "nlp").rglob("*") if path.is_file()]
     deid = nlp.get_pipe("bioclin_deid")
@@ -180,11 +180,11 @@ def test_key_is_never_written(tmp_path):
 
 def test_a_pickle_has_the_key_of_where_it_is_read(monkeypatch):
     monkeypatch.delenv("BIOCLIN_DEID_KEY", raising=False)
-    data = pickle.dumps(make_pipeline("es", policy={"default": "hash"}, key=KEY))
+    data = pickle.dumps(make_pipeline("es", rules_only=True, policy={"default": "hash"}, key=KEY))
     with pytest.raises(BioclinError, match="needs the secret key"):
         pickle.loads(data)(TEXTS[0])
     monkeypatch.setenv("BIOCLIN_DEID_KEY", KEY.decode())
-    there = make_pipeline("es", policy={"default": "hash"}, key=KEY)
+    there = make_pipeline("es", rules_only=True, policy={"default": "hash"}, key=KEY)
     assert pickle.loads(data)(TEXTS[0])._.deid.text == there(TEXTS[0])._.deid.text
 
 
@@ -193,7 +193,7 @@ import multiprocessing
 from spacy_bioclin.deid import make_pipeline
 if __name__ == "__main__":
     multiprocessing.set_start_method("spawn")
-    nlp = make_pipeline("es", policy={{"default": "hash"}}, key={KEY!r})
+    nlp = make_pipeline("es", rules_only=True, policy={{"default": "hash"}}, key={KEY!r})
     one = [doc._.deid.text for doc in nlp.pipe({TEXTS!r})]
     two = [doc._.deid.text for doc in nlp.pipe({TEXTS!r}, n_process=2, batch_size=2)]
     assert one == two
@@ -201,7 +201,7 @@ if __name__ == "__main__":
 
 
 def test_processes_and_copies_in_memory_have_the_key():
-    nlp = make_pipeline("es", policy={"default": "hash"}, key=KEY)
+    nlp = make_pipeline("es", rules_only=True, policy={"default": "hash"}, key=KEY)
     wanted = [doc._.deid.text for doc in nlp.pipe(TEXTS)]
     assert [doc._.deid.text for doc in nlp.pipe(TEXTS, n_process=2, batch_size=2)] == wanted
     assert copy.deepcopy(nlp)(TEXTS[0])._.deid.text == wanted[0]

@@ -21,6 +21,7 @@ from spacy_bioclin.errors import BioclinError
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="Linux")
 WAIT = 60  # seconds, for machines that are busy
 BIOCLIN = (sys.executable, "-W", "ignore", "-m", "spacy_bioclin")
+RULES = ("--lang", "es", "--rules-only")
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
@@ -216,7 +217,7 @@ def test_what_the_parent_ignores_stays_ignored(tmp_path):
 @pytest.mark.parametrize("delay", [0.06, 0.12, 0.3])
 def test_ctrl_c_while_the_command_starts(delay, tmp_path):
     (tmp_path / "note.txt").write_text("Paciente de 40 años.")
-    process = start(*BIOCLIN, "deid", "note.txt", "out.txt", "--lang", "es", folder=tmp_path)
+    process = start(*BIOCLIN, "deid", "note.txt", "out.txt", *RULES, folder=tmp_path)
     # Python itself starts first, and is not ours.
     wait_for(lambda: "spacy_bioclin" in command_line(process.pid))
     time.sleep(delay)
@@ -244,7 +245,7 @@ def notes(tmp_path_factory):
 
 
 def deid(folder, out, *options):
-    return ["deid", str(folder / "notes.jsonl"), str(out), "--lang", "es", *options]
+    return ["deid", str(folder / "notes.jsonl"), str(out), *RULES, *options]
 
 
 def go_on(notes, out):

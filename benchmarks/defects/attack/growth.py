@@ -20,8 +20,10 @@ def ratio(run, make, n):
     print(round(min(spent(run, large) / max(spent(run, small), 1e-3) for _ in range(2)), 1))
 """
 DEID = """
-from spacy_bioclin.deid import make_pipeline
-nlp = make_pipeline("es", policy={"default": %r}, key=b"k" * 32)
+from spacy import blank; from spacy_bioclin.deid import make_pipeline
+tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
+nlp = blank("es", config={"nlp": {"tokenizer": tokenizer}})
+nlp = make_pipeline(nlp, policy={"default": %r}, key=b"k" * 32)
 """
 
 

@@ -32,8 +32,9 @@ def what_looks_like_a_mask_is_masked(tree: Tree) -> Seen:
 def a_name_beside_a_mask_is_masked(tree: Tree) -> Seen:
     notes = tree.write("note.txt", "Acude Marta García [FECHAS] con dolor.")
     code = (
-        "from pathlib import Path; from spacy_bioclin.deid import make_pipeline\n"
-        "nlp = make_pipeline('es')\n"
+        "from pathlib import Path\nfrom spacy import blank\n"
+        "from spacy_bioclin.deid import make_pipeline\n"
+        "nlp = make_pipeline(blank('es'))\n"
         f"doc = nlp.make_doc(Path({str(notes)!r}).read_text('utf-8'))\n"
         "label = 'NOMBRE_SUJETO_ASISTENCIA'\n"
         "doc.spans['phi'] = [doc.char_span(6, 27, label=label, alignment_mode='expand')]\n"
@@ -47,8 +48,9 @@ def a_name_beside_a_mask_is_masked(tree: Tree) -> Seen:
 @case(16, "What a policy hides wins over what it keeps, however certain a detector is.")
 def hidden_wins_over_kept(tree: Tree) -> Seen:
     code = (
-        "from spacy_bioclin.deid import make_pipeline\n"
-        "nlp = make_pipeline('es', policy={'operators': {'SEXO_SUJETO_ASISTENCIA': 'keep'}})\n"
+        "from spacy import blank; from spacy_bioclin.deid import make_pipeline\n"
+        "policy = {'operators': {'SEXO_SUJETO_ASISTENCIA': 'keep'}}\n"
+        "nlp = make_pipeline(blank('es'), policy=policy)\n"
         "doc = nlp.make_doc('Acude Marta Prado hoy')\n"
         "names = ['SEXO_SUJETO_ASISTENCIA', 'NOMBRE_SUJETO_ASISTENCIA']\n"
         "doc.spans['phi'] = [doc.char_span(6, 17, label=name) for name in names]\n"
@@ -62,8 +64,8 @@ def hidden_wins_over_kept(tree: Tree) -> Seen:
 @case(16, "The rest of a generalized age is masked, not copied.")
 def a_generalized_age_is_an_age_alone(tree: Tree) -> Seen:
     code = (
-        "from spacy_bioclin.deid import make_pipeline\n"
-        "nlp = make_pipeline('es', policy={'default': 'generalize'})\n"
+        "from spacy import blank; from spacy_bioclin.deid import make_pipeline\n"
+        "nlp = make_pipeline(blank('es'), policy={'default': 'generalize'})\n"
         "doc = nlp.make_doc('Paciente de 63 a 65 años')\n"
         "doc.spans['phi'] = [doc.char_span(12, 24, label='EDAD_SUJETO_ASISTENCIA')]\n"
         "print(nlp(doc)._.deid.text)\n"
@@ -112,8 +114,8 @@ def a_date_in_another_column_is_a_leak(tree: Tree) -> Seen:
 @case(14, "Only labels of the policy's scheme are written, whatever the pipeline's labels are.")
 def labels_are_those_of_the_scheme(tree: Tree) -> Seen:
     code = (
-        "from spacy_bioclin.deid import make_pipeline\n"
-        "nlp = make_pipeline('es')\n"
+        "from spacy import blank; from spacy_bioclin.deid import make_pipeline\n"
+        "nlp = make_pipeline(blank('es'))\n"
         "doc = nlp.make_doc('NHC 77 de Prado')\n"
         "doc.spans['phi'] = [doc.char_span(4, 6, label='ID'), doc.char_span(10, 15, 'ADDRESS')]\n"
         "print(nlp(doc)._.deid.text)\n"
@@ -126,10 +128,10 @@ def labels_are_those_of_the_scheme(tree: Tree) -> Seen:
 @case(22, "The probability of a PHI span is in span._.probability.")
 def phi_spans_have_a_probability(tree: Tree) -> Seen:
     code = (
-        "from spacy_bioclin.deid import make_pipeline\n"
+        "from spacy import blank; from spacy_bioclin.deid import make_pipeline\n"
         "from spacy_bioclin.spans import install_extensions\n"
         "install_extensions()\n"
-        "doc = make_pipeline('es')('DNI 12345678Z')\n"
+        "doc = make_pipeline(blank('es'))('DNI 12345678Z')\n"
         "print([span._.probability for span in doc.spans['phi']])\n"
     )
     done = tree.python("-c", code)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.defects.case import Done, Seen, Tree, case
+from benchmarks.harness import rules_only
 
 KEY = {"BIOCLIN_DEID_KEY": "0" * 64}
 SPAN_PIPELINE = """
@@ -87,6 +88,7 @@ def leaks_are_found_by_value(tree: Tree) -> Seen:
         "phone with prefix": "0034 612 345 678",
         "name in another order": "GARCIA GIL, MARTA",
     }
+    options = [*named(tree, "--keep", "x"), *rules_only(tree.path)]
     # In one process: starting takes longer than the records do.
     code = f"""
 import json
@@ -95,7 +97,7 @@ from spacy_bioclin.cli import app
 for what, value in {values!r}.items():
     row = {{"text": {text!r}, "x": value}}
     open("in.jsonl", "w", encoding="utf-8").write(json.dumps(row) + "\\n")
-    options = ["--lang", "es", "--overwrite", *{[*named(tree, "--keep", "x")]!r}]
+    options = ["--lang", "es", "--overwrite", *{options!r}]
     done = CliRunner().invoke(app, ["deid", "in.jsonl", "out.jsonl", *options])
     if not done.exit_code:
         print(what)
@@ -164,7 +166,7 @@ def start_deid(tree: Tree, *arguments: object) -> subprocess.Popen[str]:
     command = [tree.path / ".venv/bin/python", "-m", "spacy_bioclin", "deid", *arguments]
     environment = {**os.environ, **KEY, "PYTHONPATH": str(tree.path), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [*map(str, command), "--lang", "es", "--overwrite"],
+        [*map(str, command), "--lang", "es", "--overwrite", *rules_only(tree.path)],
         cwd=tree.folder,
         env=environment,
         stdout=subprocess.PIPE,

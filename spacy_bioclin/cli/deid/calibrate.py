@@ -42,7 +42,7 @@ def main(
         raise BioclinError(
             f"{pipeline}: no component finds PHI in doc.spans['phi'] (there are "
             f"{', '.join(nlp.pipe_names) or 'none'}), so there is nothing to calibrate. Train a "
-            "pipeline with configs/deid.cfg, or use the rules alone with `bioclin deid --lang`"
+            "pipeline with configs/deid.cfg, or use rules alone: `bioclin deid --rules-only`"
         )
     before = set(nlp.pipe_names)
     add_deid(nlp)

@@ -1,31 +1,46 @@
 """`bioclin deid`: write notes that are safe to share."""
 
-import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ...errors import BioclinError
 from ...parallel import show_progress
+from .setup import Setup, choose_pipeline, describe_setup, read_policy
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from spacy.language import Language
 
-    from ...deid.policy import Policy
-    from ...deid.secret import SecretKey
     from ...runner.deid import DeidJob
     from ...runner.records import Form
     from ...runner.survey import Field
     from ...runner.work import Counts
 
-WITHOUT_PIPELINE = (
-    "warning: without --pipeline only rules search: identifiers, dates, ages, contacts, addresses, "
+RULES_ONLY = (
+    "warning: with --rules-only, only rules search: identifiers, dates, ages, contacts, addresses, "
     "and names and occupations that a label, a title, a usual first name or a set phrase shows. "
     "Other names, places and occupations are NOT found: read some of the output first"
 )
+
+Pipeline = Annotated[
+    str | None,
+    typer.Option(
+        help="Folder or package name of a pipeline that finds PHI; without it, the installed "
+        "LANG_bioclin_sm or larger"
+    ),
+]
+PatientColumn = Annotated[
+    str | None,
+    typer.Option(help="Column with the patient's id, which is hashed; else each note has its own"),
+]
+Known = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHAT=COLUMN",
+        help="Name, birth_date, identifier, phone, email or address of the patient; dropped",
+    ),
+]
 
 
 def main(
@@ -38,31 +53,22 @@ def main(
     policy: Annotated[
         Path | None, typer.Option(help="YAML: what to do with which PHI; without it, mask all")
     ] = None,
-    pipeline: Annotated[
-        str | None, typer.Option(help="Folder or package name of a pipeline that finds PHI")
-    ] = None,
+    pipeline: Pipeline = None,
+    rules_only: Annotated[
+        bool,
+        typer.Option("--rules-only", help="No pipeline: rules alone, which miss names and places"),
+    ] = False,
     key_file: Annotated[
         Path | None, typer.Option(help="Secret key (bioclin deid-key); else BIOCLIN_DEID_KEY")
     ] = None,
     text_column: Annotated[str, typer.Option(help="Column with the note")] = "text",
     id_column: Annotated[str | None, typer.Option(help="Column with the record's id")] = None,
-    patient_column: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with the patient's id, which is hashed; else each note has its own"
-        ),
-    ] = None,
+    patient_column: PatientColumn = None,
     date_column: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Dates, shifted as those of the patient's notes are"),
     ] = None,
-    known: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WHAT=COLUMN",
-            help="Name, birth_date, identifier, phone, email or address of the patient; dropped",
-        ),
-    ] = None,
+    known: Known = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave out; may be repeated")
     ] = None,
@@ -99,6 +105,7 @@ def main(
         *(text_column, id_column, patient_column),
         *(known or (), date_column or (), drop or (), keep or ()),
     )
+    pipeline = choose_pipeline(lang, pipeline, rules_only=rules_only)
     key = SecretKey(read_key(key_file))
     setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), key, gpu_id)
     with lock_output(out):
@@ -162,7 +169,7 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
             work,
             job.start,
             audit,
-            lambda counts: {**job.make_audit(counts), **describe_setup(found, setup.pipeline)},
+            lambda counts: {**job.make_audit(counts), **describe_setup(found, setup.name())},
             processes=options.processes,
             skip_bad=options.skip_bad,
             on_progress=on_progress,
@@ -176,113 +183,17 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
         )
 
 
-class Setup(NamedTuple):
-    """What every process needs to make the pipeline.
-
-    policy (Policy | None): Instead of the pipeline's.
-    key (SecretKey): The secret key.
-    """
-
-    lang: str
-    pipeline: str | None
-    policy: "Policy | None"
-    key: "SecretKey"
-    gpu_id: int
-
-    def check(self, for_key: str) -> None:
-        """Check the language and the key.
-
-        for_key (str): Option beside the policy that needs a key, or "".
-        RAISES (BioclinError): The language is unknown, or a key is needed and there is none.
-        """
-        from ...deid.component import LANGS
-
-        if self.lang not in LANGS:
-            raise BioclinError(f"--lang {self.lang}: want one of {', '.join(LANGS)}")
-        needed = for_key or (self.policy is not None and self.policy.needs_key)
-        if self.key.reveal() is None and needed:
-            what = for_key or "the policy (hash, encrypt or surrogate)"
-            raise BioclinError(
-                f"{what} needs a secret key: make one with bioclin deid-key FILE and give "
-                "--key-file FILE, or set BIOCLIN_DEID_KEY"
-            )
-
-    def load(self) -> "Language":
-        """Load the trained pipeline, or make one of rules alone.
-
-        RAISES (BioclinError): There is no such pipeline, or it is for another language.
-        """
-        from ...deid import make_pipeline
-        from ...deid.pipeline import finds_phi
-        from ..loading import load_pipeline
-
-        source: Language | str = self.lang
-        if self.pipeline is not None:
-            source = load_pipeline(self.pipeline, gpu_id=self.gpu_id)
-            if source.lang != self.lang:
-                raise BioclinError(f"--lang {self.lang}: {self.pipeline} is for {source.lang}")
-            if not finds_phi(source):
-                raise BioclinError(
-                    f"--pipeline {self.pipeline}: no component finds PHI in doc.spans['phi'], and "
-                    "entities in doc.ents are not removed. Train one with configs/deid.cfg, or "
-                    "leave --pipeline out for the rules alone"
-                )
-        return make_pipeline(source, policy=self.policy, key=self.key.reveal())
-
-    def fingerprints(self) -> dict[str, str]:
-        """Compute strings that change with the pipeline, policy, key and versions.
-
-        That of the key tells one key from another, and reveals nothing else.
-        """
-        import spacy
-
-        from ...deid.component import VERSIONS
-        from ...deid.secret import fingerprint_key
-        from ...runner.records import fingerprint_files
-
-        folder = Path(self.pipeline or "")
-        if self.pipeline is not None and spacy.util.is_package(self.pipeline):
-            folder = spacy.util.get_package_path(self.pipeline)
-        paths = [] if self.pipeline is None else sorted(folder.rglob("*"))
-        files = fingerprint_files(path for path in paths if path.is_file())
-        return {
-            "language": self.lang,
-            "pipeline": files,
-            "policy": self.policy.hash if self.policy else "",
-            "key": fingerprint_key(self.key.reveal()),
-            "versions": json.dumps({**VERSIONS, "spacy": spacy.__version__}, sort_keys=True),
-        }
-
-
-def describe_setup(found: dict[str, str], pipeline: str | None) -> dict[str, Any]:
-    """Describe the pipeline in the audit by its fingerprints."""
-    name = None if pipeline is None else Path(pipeline).name
-    return {
-        "language": found["language"],
-        "pipeline": {"name": name, "fingerprint": found["pipeline"]},
-        "policy": found["policy"] or "of the pipeline",
-        "key": found["key"][:8],
-        "versions": json.loads(found["versions"]),
-    }
-
-
-def read_policy(path: Path | None, lang: str, pipeline: str | None) -> "Policy | None":
-    """Read the policy; without a file, a pipeline keeps its own, and rules mask everything."""
-    from ...deid.policy import load_policy, make_policy
-
-    if path is not None:
-        return load_policy(path, lang=lang)
-    return make_policy(None, lang=lang, source="--policy") if pipeline is None else None
-
-
 def show_warnings(
     setup: Setup, form: "Form", fields: dict[str, "Field"], console: "Console"
 ) -> None:
-    """Warn about names that rules do not find, and about columns that are written as they are."""
+    """Print which pipeline is used; warn about names that rules do not find, and about columns that
+    are written as they are."""
     from ...runner.survey import find_doubts
 
     if setup.pipeline is None:
-        console.print(WITHOUT_PIPELINE, style="yellow", markup=False)
+        console.print(RULES_ONLY, style="yellow", markup=False)
+    else:
+        console.print(f"pipeline: {' '.join(setup.name() or ())}", markup=False)
     for path, why in find_doubts(form, fields, setup.lang):
         console.print(f"warning: --keep {path}: {why}", style="yellow", markup=False)
     if form.columns.dates and form.columns.patient is None:

@@ -73,8 +73,12 @@ COMMANDS = {
     "overlap": Command(
         ["overlap", "c.spacy", "--held-out", "long.spacy", "-o", "OUT"], ".txt", "c.spacy"
     ),
-    "deid": Command(["deid", "n.jsonl", "OUT", "--lang", "es"], ".jsonl", "n.jsonl", True),
-    "deid of a folder": Command(["deid", "brat", "OUT", "--lang", "es"], "/", "brat", True),
+    "deid": Command(
+        ["deid", "n.jsonl", "OUT", "--lang", "es", "--rules-only"], ".jsonl", "n.jsonl", True
+    ),
+    "deid of a folder": Command(
+        ["deid", "brat", "OUT", "--lang", "es", "--rules-only"], "/", "brat", True
+    ),
     "deid-key": Command(["deid-key", "OUT"], ".key", "n.txt", True),
     "calibrate": Command(["calibrate", "phi", "c.spacy", "-o", "OUT"], "/", "phi"),
     "augment-phi": Command(
