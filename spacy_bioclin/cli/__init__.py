@@ -47,6 +47,7 @@ COMMANDS = (
     "deid.deid_key",
     "deid.calibrate",
     "deid.augment_phi",
+    "deid.invent_notes",
     "link.embed_kb",
     "link.align_encoder",
     "link.train_linker",

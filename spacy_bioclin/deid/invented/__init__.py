@@ -1,0 +1,1 @@
+"""Invented notes with gold PHI, to train a tagger on."""

@@ -1,0 +1,186 @@
+"""Fill layouts with invented values, and make gold Docs of them."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ...corpora.docs import make_gold_doc
+from ...corpora.report import LossReport
+from ...types import AnnotatedText, CharSpan, SpanAnnotation
+from ..labels import label_of
+from .dates import draw_age, draw_birth_date, draw_date, write_age, write_date
+from .fillers import Texts
+from .layouts import Layout, Slot, choose, find_type, read_layouts
+from .noise import Piece, add_noise
+from .persons import Person, draw_person, write_person
+from .values import END, Values, load_values
+
+PERSONS = ("patient", "doctor", "doctor2", "nurse", "relative_name", "relative_name2")
+# What a patient has one of: the same in the whole note.
+STABLE = ("record_id", "national_id", "insurance_id", "health_plan_id")
+OFTEN_STABLE = ("hospital", "city", "health_centre", "contact_id", "profession", "country")
+REPEATED = 0.5  # share of the latter that are what the note had before
+SPANS_KEY = "phi"
+YOUNG = 16  # age up to which a patient may be called a child
+
+
+class InventedNote(NamedTuple):
+    """A note with its PHI.
+
+    spans (list[CharSpan]): Start, end and PHI type, in order, without overlaps.
+    """
+
+    text: str
+    spans: list[CharSpan]
+    where: str
+
+
+class _Patient:
+    """The invented people, days and numbers of one note."""
+
+    def __init__(self, values: Values, rng: random.Random) -> None:
+        self.values, self.rng = values, rng
+        self.age = draw_age(rng)
+        self.day: date = draw_date(rng)
+        self.birth_date = draw_birth_date(self.age, self.day, rng)
+        self.persons: dict[str, Person] = {"patient": draw_person(values, rng)}
+        self.kept: dict[str, str] = {}
+
+    def write(self, slot: Slot) -> str:
+        """Write a value of a slot that is PHI."""
+        name, form = slot
+        values, rng = self.values, self.rng
+        if name in PERSONS:
+            if name not in self.persons:
+                self.persons[name] = draw_person(values, rng)
+            return write_person(self.persons[name], form, values, rng)
+        if name == "sex":
+            key = f"sex_{self.persons['patient'].sex}"
+            if not form and self.age < YOUNG and rng.random() < 0.5:
+                form = "young"
+            return values.write(f"{key}.{form}" if form else key, rng)
+        if name == "age":
+            return write_age(self.age, form, values, rng)
+        if name == "birth_date":
+            return write_date(self.birth_date, form, values, rng)
+        if name == "date":
+            # Most dates of a note are near each other.
+            day = self.day if rng.random() < 0.3 else draw_date(rng)
+            return write_date(day, form, values, rng)
+        if name in STABLE or (name in OFTEN_STABLE and rng.random() < REPEATED):
+            if name not in self.kept:
+                self.kept[name] = values.write(name, rng)
+            return self.kept[name]
+        return values.write(f"{name}.{form}" if form else name, rng)
+
+
+def fill(layout: Layout, values: Values, texts: Texts, rng: random.Random) -> list[Piece]:
+    """Fill a layout.
+
+    RETURNS (list[Piece]): The note in pieces: PHI, and what is between.
+    """
+    patient = _Patient(values, rng)
+    pieces: list[Piece] = []
+    for part in choose(layout.nodes, rng):
+        if isinstance(part, str):
+            pieces.append(Piece(part, None))
+            continue
+        phi_type = find_type(part.name, values.lang)
+        if part.name == "text":
+            n_sentences = int(part.form) if part.form else rng.randint(1, 2)
+            pieces.append(Piece(texts.draw(n_sentences, rng), None))
+        elif phi_type is None:
+            pieces.append(Piece(values.write(part.name, rng), None))
+        else:
+            value, _, after = patient.write(part).partition(END)
+            # An empty alternative of a rule may have left a blank.
+            pieces += [Piece(" ".join(value.split()), phi_type), Piece(after, None)]
+    return pieces
+
+
+def join(pieces: Iterable[Piece], where: str) -> InventedNote:
+    """Join the pieces of a note."""
+    parts: list[str] = []
+    spans: list[CharSpan] = []
+    at = 0
+    for text, phi_type in pieces:
+        if phi_type is not None and text:
+            spans.append((at, at + len(text), phi_type))
+        parts.append(text)
+        at += len(text)
+    return InventedNote("".join(parts), spans, where)
+
+
+def invent_notes(
+    layouts: Sequence[Layout],
+    lang: str,
+    number: int,
+    *,
+    seed: int = 0,
+    names: str = "training",
+    texts: Texts | None = None,
+    noise: bool = True,
+) -> Iterator[InventedNote]:
+    """Invent notes: every layout is filled equally often, in random order.
+
+    layouts (Sequence[Layout]): See `read_layouts`.
+    lang (str): Language of the layouts, "es" or "en".
+    number (int): Number of notes.
+    seed (int): Random seed; the same seed gives the same notes.
+    names (str): "training", or "held-out" for names and places that the others never have.
+    texts (Texts | None): Sentences for `{text}`; None for the included ones.
+    noise (bool): Write some notes in lower case, without accents, with typos and so on.
+    """
+    values = load_values(lang, names)
+    texts = texts or Texts(values)
+    order: list[Layout] = []
+    shuffle = random.Random(f"order {seed}")
+    for i in range(number):
+        if not order:
+            order = list(layouts)
+            shuffle.shuffle(order)
+        layout = order.pop()
+        rng = random.Random(f"{seed} {names} {i}")
+        pieces = fill(layout, values, texts, rng)
+        yield join(add_noise(pieces, rng) if noise else pieces, layout.where)
+
+
+def make_gold_docs(
+    notes: Iterable[InventedNote], nlp: Language, *, scheme: str, name: str = "invented"
+) -> Iterator[Doc]:
+    """Make gold Docs of notes, as `bioclin convert` does of a corpus.
+
+    nlp (Language): Tokenizes, see `corpora.convert.make_nlp`.
+    scheme (str): Label scheme, "meddocan", "i2b2" or "hipaa".
+    name (str): Beginning of the ids of the Docs.
+    """
+    report = LossReport()
+    for i, note in enumerate(notes):
+        spans = tuple(
+            SpanAnnotation(
+                f"T{n}",
+                label_of(phi_type, scheme),
+                ((start, end),),
+                " ".join(note.text[start:end].split()),
+            )
+            for n, (start, end, phi_type) in enumerate(note.spans, start=1)
+        )
+        annotated = AnnotatedText(f"{name}-{i}", note.text, spans)
+        yield make_gold_doc(nlp, annotated, layers={"*": SPANS_KEY}, report=report)
+
+
+def check_layouts(paths: Iterable[Path], lang: str, *, seed: int = 0) -> list[InventedNote]:
+    """Parse every layout and fill it once, without noise.
+
+    paths (Iterable[Path]): Files and folders; none are the included layouts.
+    lang (str): Language, "es" or "en".
+    RETURNS (list[InventedNote]): A note of each layout, in random order.
+    RAISES (BioclinError): A layout has a mistake.
+    """
+    layouts = read_layouts(paths, lang)
+    return list(invent_notes(layouts, lang, len(layouts), seed=seed, noise=False))

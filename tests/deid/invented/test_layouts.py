@@ -1,0 +1,45 @@
+"""Layouts: their syntax, and that every included one can be filled."""
+
+from pathlib import Path
+
+import pytest
+
+from spacy_bioclin.deid.invented.layouts import FOLDER, LANGS, read_layouts
+from spacy_bioclin.deid.invented.notes import check_layouts
+from spacy_bioclin.errors import BioclinError
+
+
+@pytest.mark.parametrize(
+    "path", sorted(FOLDER.rglob("*.txt")), ids=lambda p: f"{p.parent.name}-{p.stem}"
+)
+def test_every_included_layout_can_be_filled(path: Path) -> None:
+    lang = path.parent.name
+    assert lang in LANGS
+    for seed in range(3):
+        for note in check_layouts([path], lang, seed=seed):
+            assert note.spans
+            assert "{" not in note.text or "\\{" in path.read_text("utf-8")
+            for start, end, _ in note.spans:
+                assert note.text[start:end].strip() == note.text[start:end] != ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a {patinet}", "a.txt, layout 1, line 1: {patinet}: no such slot; did you mean patient?"),
+        ("a\n=====\n\nb {date.nmeric}", "layout 2, line 4: {date.nmeric}: no such form of {date}"),
+        ("a {city.long}", "write {city}"),
+        ("[a|b", "'[' without a ']'"),
+        ("a]", "']' without a '['"),
+        ("a }", "'}' without a '{'"),
+        ("a {city", "'{' without a '}'"),
+        ("[" * 30 + "]" * 30, "deeper than 20"),
+        ("\n=====\n", "has no layout"),
+    ],
+)
+def test_mistakes(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(text, "utf-8")
+    with pytest.raises(BioclinError) as error:
+        read_layouts([path], "es")
+    assert message in str(error.value)
