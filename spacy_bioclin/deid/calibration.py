@@ -1,17 +1,29 @@
-"""Calibrate confidences, and choose thresholds that reach a recall.
+"""Calibrate confidences, choose thresholds that reach a recall, and apply both in `bioclin_deid`.
 
 Calibration is a logistic regression on the logit of the confidence (Platt, 1999), one for each
 group of spans (a label of the neural component, a kind of rule), with a prior of no change, so that
 a group of few spans changes little. Expected calibration error as in Guo et al. (2017).
 """
 
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import srsly
 from numpy.typing import ArrayLike, NDArray
+from spacy.pipeline import Pipe
+from typing_extensions import Self
 
+from ..errors import BioclinError
+from .labels import check_scheme
 from .spans import NEURAL, PhiSpan
+
+# Sets of thresholds that `bioclin calibrate` chooses.
+BALANCED, HIGH_RECALL = "balanced", "high_recall"
+OPERATING_POINTS = (BALANCED, HIGH_RECALL)
 
 # Keeps the logit finite.
 EPSILON = 1e-4
@@ -174,3 +186,147 @@ def recall_by_label(
         )
         for label, group in sorted(_group(mentions, lambda mention: mention.label).items())
     }
+
+
+class Calibrated(Pipe):
+    """A component with calibrated confidences, and thresholds for two operating points.
+
+    operating_points (dict[str, dict[str, float]]): Least calibrated confidence by label, for each
+        operating point, from `bioclin calibrate`.
+    calibration (dict[str, Platt]): By group of spans: "ner:LABEL", or kind of a rule.
+    calibrated_scheme (str): Scheme of the labels in `operating_points` and `calibration`; the
+        policy may have another one.
+    """
+
+    name: str
+
+    def set_up(self, *, scheme: str, operating_point: str | None) -> None:
+        """Begin without calibration.
+
+        scheme (str): Scheme of the labels.
+        operating_point (str | None): That of the component's config.
+        RAISES (BioclinError): There is no such operating point.
+        """
+        self.operating_points: dict[str, dict[str, float]] = {}
+        # The config of the component is compared with that which was saved: what differs was given.
+        self._given = self._operating_point = self._check_name(operating_point)
+        self._thresholds: dict[str, float] = {}  # of pipelines calibrated before 0.3: one set
+        self.calibration: dict[str, Platt] = {}
+        self.calibrated_scheme: str = scheme
+
+    @property
+    def operating_point(self) -> str | None:
+        """Which thresholds apply: "balanced" or "high_recall"; None if there is but one set."""
+        return self._operating_point
+
+    @operating_point.setter
+    def operating_point(self, name: str | None) -> None:
+        """Choose the thresholds that apply.
+
+        RAISES (BioclinError): There is no such operating point, or the pipeline has none.
+        """
+        self._operating_point = self._check_name(name)
+        _ = self.thresholds
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The least calibrated confidence by label, at the operating point.
+
+        RAISES (BioclinError): The pipeline has no thresholds for its operating point.
+        """
+        if self._operating_point is None:
+            return self._thresholds
+        try:
+            return self.operating_points[self._operating_point]
+        except KeyError:
+            raise BioclinError(
+                f"[components.{self.name}] operating_point = {self._operating_point!r}: this "
+                "pipeline has no thresholds for it; make them with bioclin calibrate"
+            ) from None
+
+    @thresholds.setter
+    def thresholds(self, thresholds: dict[str, float]) -> None:
+        """Set the thresholds of the operating point."""
+        if self._operating_point is None:
+            self._thresholds = thresholds
+        else:
+            self.operating_points[self._operating_point] = thresholds
+
+    def _check_name(self, operating_point: str | None) -> str | None:
+        if operating_point is not None and operating_point not in OPERATING_POINTS:
+            raise BioclinError(
+                f"[components.{self.name}] operating_point = {operating_point!r}: want "
+                f"{' or '.join(OPERATING_POINTS)}"
+            )
+        return operating_point
+
+    def calibrate_span(self, span: PhiSpan) -> PhiSpan:
+        """Replace the confidence of a span, labelled as at calibration, by the calibrated one."""
+        confidence = self._calibrate(span.confidence, span.label, span.detector)
+        return span._replace(confidence=confidence)
+
+    def _calibrate(self, confidence: float, label: str, detector: str) -> float:
+        platt = self.calibration.get(calibration_group(label, detector))
+        return confidence if platt is None else float(platt(confidence))
+
+    def _state(self) -> dict[str, Any]:
+        """Collect what is saved with the pipeline; the key never is."""
+        calibration = {group: list(platt) for group, platt in self.calibration.items()}
+        return {
+            "operating_points": self.operating_points,
+            "operating_point": self._operating_point,
+            "given": self._given,
+            "thresholds": self._thresholds,
+            "calibration": calibration,
+            "scheme": self.calibrated_scheme,
+        }
+
+    def _set_state(self, state: Any) -> None:
+        """Take over what was saved. A threshold that is no number would let PHI through."""
+        try:
+            thresholds, calibration = dict(state["thresholds"]), dict(state["calibration"])
+            points = state.get("operating_points", {})  # not saved before 0.3
+            points = {self._check_name(name): dict(points[name]) for name in points}
+            platts = {group: Platt(*platt) for group, platt in calibration.items()}
+            numbers = [number for platt in platts.values() for number in platt]
+            numbers += [x for part in (thresholds, *points.values()) for x in part.values()]
+            right = all(math.isfinite(number) for number in numbers)
+            saved = self._check_name(state.get("operating_point"))
+            scheme = state.get("scheme", self.calibrated_scheme)  # not saved before 0.3
+            check_scheme(scheme)
+        except (TypeError, KeyError, ValueError, AttributeError):
+            right = False
+        if not right:
+            raise BioclinError(
+                f"[components.{self.name}] calibration.json is damaged: copy the pipeline again, "
+                "or run bioclin calibrate again"
+            )
+        self.operating_points, self._thresholds = points, thresholds
+        self.calibration, self.calibrated_scheme = platts, scheme
+        given = self._given if self._given != state.get("given") else None
+        self.operating_point = saved if given is None else given
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize thresholds and calibration."""
+        return srsly.msgpack_dumps(self._state())
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
+        """Load what `to_bytes` made."""
+        self._set_state(srsly.msgpack_loads(data))
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save thresholds and calibration in a folder."""
+        Path(path).mkdir(parents=True, exist_ok=True)
+        # Not by srsly, which rounds: a threshold would exclude the span from which it was taken.
+        (Path(path) / "calibration.json").write_text(json.dumps(self._state(), indent=2), "utf-8")
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
+        """Load what `to_disk` saved."""
+        file = Path(path) / "calibration.json"
+        try:
+            state = json.loads(file.read_text("utf-8"))
+        except (ValueError, RecursionError):
+            state = None
+        self._set_state(state)
+        return self

@@ -1,37 +1,33 @@
 """`bioclin_deid`: merge the spans of the detectors, and write a note that is safe to share."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-import srsly
 from spacy.attrs import LENGTH, SPACY
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 
 from ..dates import LEAP_YEAR
 from ..errors import BioclinError
 from ..spans import set_spans
 from ..text import fold_alnum
-from .calibration import Platt, calibration_group
+from .calibration import BALANCED, Calibrated
 from .detect.allow_list import load_allow_list
 from .detect.known_patient import find_known
 from .detect.masks import find_brackets, find_masks
 from .detect.repeats import NAMES, REPEAT, find_repeats, values_to_hide
-from .labels import check_scheme, find_phi_type, label_of, map_label, phi_type_of, possible_labels
+from .labels import find_phi_type, label_of, map_label, phi_type_of, possible_labels
 from .merge import Places, choose_labels, merge_spans
 from .operators import YEAR, NoteContext, Target, apply_operator
 from .policy import Policy, make_policy
 from .result import DEID_KEY, get_deid
 from .rewrite import rewrite
 from .secret import SecretKey, patient_secret, read_key
-from .spans import NEURAL, PhiSpan, get_phi, make_span
+from .spans import DOUBTFUL, NEURAL, PhiSpan, get_phi, make_span
 from .surrogates.by_label import MAX_CHARS
 from .surrogates.context import DateShift, SurrogateContext
 from .surrogates.dates import shift_days
@@ -46,6 +42,7 @@ VERSIONS = {name: version(name) for name in ("spacy-bioclin", "Faker", "python-s
 DEFAULT_CONFIG = {
     "spans_key": "phi",
     "policy": None,
+    "operating_point": None,
     "scorer": {"@scorers": "spacy-bioclin.span_scorer.v1"},
 }
 
@@ -69,6 +66,7 @@ def make_deid(
     name: str,
     spans_key: str,
     policy: dict[str, Any] | None,
+    operating_point: str | None,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "Deidentifier":
     """Make the component. Add it after the detectors: `bioclin_ner`, then `bioclin_phi_rules`.
@@ -76,29 +74,36 @@ def make_deid(
     spans_key (str): Group of the detectors' spans, which the merged ones replace. Other places in
         the note with the same strings are in `doc._.deid.spans` only.
     policy (dict | None): See policy.py; null masks everything with its label.
+    operating_point (str | None): Which thresholds of `bioclin calibrate` apply: "balanced" (best
+        F1) or "high_recall" (the recall of --target-recall, with the less certain spans that this
+        takes). Null for those that the pipeline was saved with.
     scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
     """
-    deid = Deidentifier(nlp, name=name, spans_key=spans_key, policy=policy)
+    deid = Deidentifier(
+        nlp, name=name, spans_key=spans_key, policy=policy, operating_point=operating_point
+    )
     deid.scorer, deid.cfg = scorer, {"spans_key": spans_key}  # spaCy passes cfg to the scorer
     return deid
 
 
-class Deidentifier(Pipe):
-    """Merge PHI spans, and write the safe note to `doc._.deid`.
+class Deidentifier(Calibrated):
+    """Merge PHI spans, and write the safe note to `doc._.deid`. See `Calibrated`, too.
 
     key (bytes | None): The secret key from which hashes, surrogates and shifted dates are derived;
         by default the environment's BIOCLIN_DEID_KEY. It is never saved, nor pickled (`SecretKey`).
-    thresholds (dict[str, float]): Least calibrated confidence by label, from `bioclin calibrate`.
-    calibration (dict[str, Platt]): By group of spans: "ner:LABEL", or kind of a rule.
-    calibrated_scheme (str): Scheme of the labels in `thresholds` and `calibration`; the policy may
-        have another one.
     """
 
     scorer: Callable[..., dict[str, Any]] | None = None
     cfg: Mapping[str, Any] = {}
 
     def __init__(
-        self, nlp: Language, *, name: str, spans_key: str, policy: Mapping[str, Any] | None
+        self,
+        nlp: Language,
+        *,
+        name: str,
+        spans_key: str,
+        policy: Mapping[str, Any] | None,
+        operating_point: str | None,
     ) -> None:
         if nlp.lang not in LANGS:
             raise BioclinError(
@@ -109,9 +114,7 @@ class Deidentifier(Pipe):
         self.spans_key = spans_key
         self.policy: Policy = make_policy(policy, lang=nlp.lang, source=f"[components.{name}]")
         self.key = read_key()
-        self.thresholds: dict[str, float] = {}
-        self.calibration: dict[str, Platt] = {}
-        self.calibrated_scheme: str = self.policy.scheme
+        self.set_up(scheme=self.policy.scheme, operating_point=operating_point)
         self._tokenize = nlp.tokenizer
         self._allow_list = load_allow_list(nlp.lang)
         self._stop_words = nlp.Defaults.stop_words
@@ -179,11 +182,13 @@ class Deidentifier(Pipe):
         RETURNS (tuple[list[PhiSpan], int]): Spans with labels of the policy's scheme, which may
             overlap; and how many the allow-list took away.
         """
-        text, scheme = doc.text, self.policy.scheme
+        text, scheme, thresholds = doc.text, self.policy.scheme, self.thresholds
         masks = Places(find_masks(text, scheme, self.key))
         candidates: list[tuple[PhiSpan, frozenset[str]]] = []
         n_allowed = 0
         for span in get_phi(doc, self.spans_key):
+            if span.detector == DOUBTFUL and self._operating_point == BALANCED:
+                continue
             if self._is_allowed(span, text):
                 n_allowed += 1
                 continue
@@ -191,7 +196,7 @@ class Deidentifier(Pipe):
             meant = possible_labels(span.label, scheme)
             span = span._replace(label=map_label(span.label, scheme))
             confidence = self._calibrate(span.confidence, label, span.detector)
-            if confidence >= self.thresholds.get(label, 0.0):
+            if confidence >= thresholds.get(label, 0.0):
                 pieces = masks.cut(span._replace(confidence=confidence))
                 candidates += [(piece, meant) for piece in pieces]
         return choose_labels(candidates), n_allowed
@@ -200,15 +205,6 @@ class Deidentifier(Pipe):
         """Find the patient's own data, to which no mask, threshold or allow-list applies."""
         known = find_known(text, patient, lang=self.lang) if patient else []
         return [span._replace(label=label_of(span.label, self.policy.scheme)) for span in known]
-
-    def calibrate_span(self, span: PhiSpan) -> PhiSpan:
-        """Replace the confidence of a span, labelled as at calibration, by the calibrated one."""
-        confidence = self._calibrate(span.confidence, span.label, span.detector)
-        return span._replace(confidence=confidence)
-
-    def _calibrate(self, confidence: float, label: str, detector: str) -> float:
-        platt = self.calibration.get(calibration_group(label, detector))
-        return confidence if platt is None else float(platt(confidence))
 
     def _is_allowed(self, span: PhiSpan, text: str) -> bool:
         if span.detector != NEURAL:
@@ -277,54 +273,6 @@ class Deidentifier(Pipe):
         first_names = find_first_names([*names, *(patient.get("names") or ())], self.lang)
         made = SurrogateContext(secret, self.lang, forbidden, dates, first_names)
         return NoteContext(self.lang, made, {})
-
-    def _state(self) -> dict[str, Any]:
-        """Collect what is saved with the pipeline; the key never is."""
-        calibration = {group: list(platt) for group, platt in self.calibration.items()}
-        scheme = self.calibrated_scheme
-        return {"thresholds": self.thresholds, "calibration": calibration, "scheme": scheme}
-
-    def _set_state(self, state: Any) -> None:
-        """Take over what was saved. A threshold that is no number would let PHI through."""
-        try:
-            thresholds, calibration = dict(state["thresholds"]), dict(state["calibration"])
-            platts = {group: Platt(*platt) for group, platt in calibration.items()}
-            numbers = [number for platt in platts.values() for number in platt]
-            right = all(math.isfinite(number) for number in [*thresholds.values(), *numbers])
-            scheme = state.get("scheme", self.policy.scheme)  # not saved before 0.3
-            check_scheme(scheme)
-        except (TypeError, KeyError, ValueError, AttributeError):
-            right = False
-        if not right:
-            raise BioclinError(
-                f"[components.{self.name}] calibration.json is damaged: copy the pipeline again, "
-                "or run bioclin calibrate again"
-            )
-        self.thresholds, self.calibration, self.calibrated_scheme = thresholds, platts, scheme
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize thresholds and calibration."""
-        return srsly.msgpack_dumps(self._state())
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "Deidentifier":
-        """Load what `to_bytes` made."""
-        self._set_state(srsly.msgpack_loads(data))
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save thresholds and calibration in a folder."""
-        Path(path).mkdir(parents=True, exist_ok=True)
-        srsly.write_json(Path(path) / "calibration.json", self._state())
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Deidentifier":
-        """Load what `to_disk` saved."""
-        file = Path(path) / "calibration.json"
-        try:
-            state = srsly.read_json(file)
-        except (ValueError, RecursionError):
-            state = None
-        self._set_state(state)
-        return self
 
 
 def is_other_language(text: str, stop_words: Iterable[str]) -> bool:

@@ -11,6 +11,8 @@ from ..evaluation.spans import reference_spans
 from ..spans import annotated_labels
 from ..types import CharSpan
 from .calibration import (
+    BALANCED,
+    HIGH_RECALL,
     Candidate,
     Mention,
     choose_best_f,
@@ -21,53 +23,73 @@ from .calibration import (
 )
 from .labels import map_label, scheme_labels
 from .pipeline import find_deid
-from .spans import PhiSpan
+from .spans import DOUBTFUL, PhiSpan
 
-# Least probability of the spans that are added to those of the best tags when recall comes first.
+# Least probability of the spans that are added to those of the best tags, for high recall.
 DOUBTFUL_FROM = 0.002
+TARGET_RECALL = 0.99  # of every label, if the user names none
 NOTHING = PhiSpan(0, 0, "", 0.0, "")
 _confidence = attrgetter("confidence")
 
 
-def calibrate(nlp: Language, docs: list[Doc], target_recall: float | None) -> dict[str, Any]:
+def calibrate(
+    nlp: Language, docs: list[Doc], target_recall: float, *, operating_point: str
+) -> dict[str, Any]:
     """Set the calibration and the thresholds of a pipeline's `bioclin_deid`.
 
     docs (list[Doc]): Gold Docs with the layer `spans_key`.
-    target_recall (float | None): For every label; None for the best F1 of each.
-    RETURNS (dict): Thresholds and recall by label, and the calibration error.
+    target_recall (float): Of every label at the operating point "high_recall"; at "balanced", the
+        thresholds are those of the best F1.
+    operating_point (str): The one that applies from now on.
+    RETURNS (dict): Thresholds and recall by label for each operating point, and the calibration
+        error.
     """
     deid = find_deid(nlp)
-    deid.calibration, deid.thresholds = {}, {}
-    deid.calibrated_scheme = deid.policy.scheme
+    deid.set_up(scheme=deid.policy.scheme, operating_point=None)
     for name, factory in nlp.pipe_factories.items():
         component: Any = nlp.get_pipe(name)
         if factory == "bioclin_ner" and component.spans_key == deid.spans_key:
             component.cfg["threshold"] = 0.0  # those of `deid` take over
-            component.cfg["doubtful_from"] = None if target_recall is None else DOUBTFUL_FROM
+            component.cfg["doubtful_from"] = DOUBTFUL_FROM
     pairs = judge(nlp, docs)
     candidates = [c for _, found in pairs for c in found if c.annotated]
     deid.calibration = fit_calibration(candidates)
-    calibrated, mentions = [], []
+    calibrated: list[Candidate] = []
+    mentions: dict[str, list[Mention]] = {BALANCED: [], HIGH_RECALL: []}
     for gold, found in pairs:
         changed = [c._replace(span=deid.calibrate_span(c.span)) for c in found]
-        calibrated += [c for c in changed if c.annotated]
-        mentions += weigh_mentions(gold, changed)
-    if target_recall is None:
-        best = choose_best_f(calibrated, len(mentions))
-        deid.thresholds = dict.fromkeys(scheme_labels(deid.policy.scheme), best)
-    else:
-        deid.thresholds = choose_thresholds(mentions, target_recall)
-    n_gold = Counter(mention.label for mention in mentions)
-    recall = recall_by_label(mentions, deid.thresholds)
+        certain = [c for c in changed if c.span.detector != DOUBTFUL]
+        calibrated += [c for c in certain if c.annotated]
+        mentions[BALANCED] += weigh_mentions(gold, certain)
+        mentions[HIGH_RECALL] += weigh_mentions(gold, changed)
+    best = choose_best_f(calibrated, len(mentions[BALANCED]))
+    deid.operating_points = {
+        BALANCED: dict.fromkeys(scheme_labels(deid.policy.scheme), best),
+        HIGH_RECALL: choose_thresholds(mentions[HIGH_RECALL], target_recall),
+    }
+    deid.operating_point = operating_point
+    nlp.get_pipe_config(deid.name)["operating_point"] = operating_point
+    n_gold = Counter(mention.label for mention in mentions[BALANCED])
+    recall = {
+        name: recall_by_label(found, deid.operating_points[name])
+        for name, found in mentions.items()
+    }
     return {
         "target_recall": target_recall,
+        "operating_point": operating_point,
         "n_docs": len(docs),
-        "calibration_error": {"before": _error(candidates), "after": _error(calibrated)},
+        "calibration_error": {
+            "before": _error([c for c in candidates if c.span.detector != DOUBTFUL]),
+            "after": _error(calibrated),
+        },
         "labels": {
-            label: {
-                "n_gold": n_gold[label],
-                "recall": round(recall[label], 4),
-                "threshold": round(deid.thresholds.get(label, 0.0), 6),
+            label: {"n_gold": n_gold[label]}
+            | {
+                name: {
+                    "recall": round(recall[name][label], 4),
+                    "threshold": round(thresholds.get(label, 0.0), 6),
+                }
+                for name, thresholds in deid.operating_points.items()
             }
             for label in sorted(n_gold)
         },

@@ -9,6 +9,8 @@ from ..spans import get_probabilities, get_spans
 
 # Detector of a span that does not name one: the neural component.
 NEURAL = "ner"
+# Detector of the less certain spans that `doubtful_from` of `bioclin_ner` adds.
+DOUBTFUL = "doubtful"
 # Detector of the patient's own data (`doc._.patient`).
 KNOWN_PATIENT = "known_patient"
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.deid.fit import calibrate, judge
+from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import GOLD_KEY
 
 CONFIG = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
@@ -52,7 +53,7 @@ def test_spans_of_labels_that_were_not_annotated_are_no_mistakes() -> None:
         doc.user_data[GOLD_KEY]["annotated"] = {"phi": ["FECHAS"]}
     judged = [c for _, found in judge(nlp, docs) for c in found]
     assert all(c.annotated == (c.span.label == "FECHAS") for c in judged)
-    report = calibrate(nlp, docs, None)
+    report = calibrate(nlp, docs, 0.99, operating_point="balanced")
     assert set(report["labels"]) == {"FECHAS"} and report["calibration_error"]["before"] < 0.1
 
 
@@ -84,13 +85,78 @@ def test_thresholds_are_chosen_reported_and_saved(tmp_path, corpus, pipeline, ta
     shown = run("calibrate", pipeline, corpus, "-o", out, *target)
     report = json.loads((out / "deid_calibration_report.json").read_text())
     labels = report["labels"]
-    assert labels["FECHAS"] == {**labels["FECHAS"], "n_gold": 3, "recall": 1.0}
-    assert labels["NOMBRE_SUJETO_ASISTENCIA"]["recall"] == 0  # no rule can find it
-    deid = spacy.load(out).get_pipe("bioclin_deid")
+    point = "high_recall" if target else "balanced"
+    for name in ("balanced", "high_recall"):
+        assert labels["FECHAS"]["n_gold"] == 3 and labels["FECHAS"][name]["recall"] == 1.0
+        assert labels["NOMBRE_SUJETO_ASISTENCIA"][name]["recall"] == 0  # no rule can find it
+    nlp = spacy.load(out)
+    deid = nlp.get_pipe("bioclin_deid")
+    assert deid.operating_point == point == report["operating_point"]
+    assert nlp.config["components"]["bioclin_deid"]["operating_point"] == point
     assert deid.thresholds["FECHAS"] > 0 and deid.calibration
+    assert set(deid.operating_points) == {"balanced", "high_recall"}
+    assert deid.thresholds is deid.operating_points[point]
     assert report["calibration_error"]["after"] <= report["calibration_error"]["before"]
     for text, phi in NOTES:
         assert all(value not in shown + json.dumps(report) for value in phi), text
+
+
+def test_the_operating_point_is_given_saved_or_refused(tmp_path, corpus, pipeline) -> None:
+    out = tmp_path / "out"
+    run("calibrate", pipeline, corpus, "-o", out)
+
+    def load(folder=out, **settings):
+        config = {"components": {"bioclin_deid": settings}}
+        return spacy.load(folder, config=config)
+
+    assert load(operating_point="high_recall").get_pipe("bioclin_deid").operating_point == (
+        "high_recall"
+    )
+    nlp = load()
+    nlp.get_pipe("bioclin_deid").operating_point = "high_recall"
+    thresholds = nlp.get_pipe("bioclin_deid").operating_points
+    thresholds["high_recall"]["FECHAS"] = 0.1 + 0.2  # to the last digit
+    nlp.to_disk(tmp_path / "again")
+    assert load(tmp_path / "again").get_pipe("bioclin_deid").operating_points == thresholds
+    again = tmp_path / "again"
+    assert load(again).get_pipe("bioclin_deid").operating_point == "high_recall"
+    assert load(again, operating_point=None).get_pipe("bioclin_deid").operating_point is not None
+    with pytest.raises(BioclinError, match="'recall': want balanced or high_recall"):
+        nlp.get_pipe("bioclin_deid").operating_point = "recall"
+    nlp = spacy.load(pipeline)
+    nlp.add_pipe("bioclin_deid", config={"operating_point": "balanced"})
+    with pytest.raises(BioclinError, match="no thresholds for it; make them with bioclin calib"):
+        nlp("Visto el 1/2/2019.")
+
+
+def test_a_pipeline_that_an_earlier_version_calibrated(tmp_path, pipeline) -> None:
+    nlp = spacy.load(pipeline)
+    nlp.add_pipe("bioclin_deid")
+    nlp.to_disk(tmp_path / "old")
+    old = {"thresholds": {"FECHAS": 0.3}, "calibration": {}, "scheme": "meddocan"}
+    (tmp_path / "old" / "bioclin_deid" / "calibration.json").write_text(json.dumps(old))
+    deid = spacy.load(tmp_path / "old").get_pipe("bioclin_deid")
+    assert deid.thresholds == {"FECHAS": 0.3} and deid.operating_point is None
+    with pytest.raises(BioclinError, match="operating_point = 'high_recall': this pipeline has no"):
+        deid.operating_point = "high_recall"
+    config = {"components": {"bioclin_deid": {"operating_point": "high_recall"}}}
+    with pytest.raises(BioclinError, match="operating_point = 'high_recall': this pipeline has no"):
+        spacy.load(tmp_path / "old", config=config)
+
+
+def test_only_high_recall_hides_what_is_doubtful(pipeline) -> None:
+    nlp = spacy.load(pipeline)
+    deid = nlp.add_pipe("bioclin_deid")
+    deid.operating_points = {"balanced": {"FECHAS": 0.5}, "high_recall": {}}
+
+    def hides(point: str, confidence: float) -> bool:
+        deid.operating_point = point
+        doc = nlp.make_doc("Acude Rosa")
+        doc.spans["phi"] = [Span(doc, 1, 2, label="FECHAS", span_id="doubtful")]
+        doc.spans["phi"].attrs["scores"] = [confidence]
+        return "Rosa" not in nlp(doc)._.deid.text
+
+    assert hides("high_recall", 0.01) and not hides("balanced", 0.9)
 
 
 def test_components_that_are_added_are_named(tmp_path, corpus, pipeline) -> None:

@@ -455,5 +455,15 @@ def test_the_installed_pipeline_is_the_default(tmp_path, monkeypatch):
     assert audit["pipeline"] == {"name": "es_bioclin_sm", "version": "1.2.0"}
     succeeds(source, out, "--overwrite")
     assert read_jsonl(out)[0]["text"].startswith("Xabina tose. DNI [")
+    high = ["--overwrite", "--operating-point", "high_recall"]
+    assert "rules alone have no thresholds" in fails(source, out, *high)
+    said = fails(source, out, *high, "--pipeline", "es_bioclin_sm")
+    assert "has no thresholds for it; make them with bioclin calibrate" in said
+    nlp = spacy.load("es_bioclin_sm")
+    nlp.get_pipe("deid").operating_points = {"balanced": {}, "high_recall": {"FECHAS": 0.1}}
+    nlp.to_disk(tmp_path / "two")
+    succeeds(source, out, *high, "--pipeline", tmp_path / "two")
+    audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text())
+    assert audit["operating_point"] == "high_recall"
     said = fails(source, out, "--overwrite", "--pipeline", "es_bioclin_sm", "--rules-only")
     assert "--pipeline es_bioclin_sm and --rules-only: give one of them" in said

@@ -1,4 +1,4 @@
-"""`bioclin calibrate`: calibrate confidences, and choose thresholds that reach a recall."""
+"""`bioclin calibrate`: calibrate confidences, and choose thresholds for two operating points."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,9 @@ def main(
     target_recall: Annotated[
         float | None,
         typer.Option(
-            "--target-recall", help="Share of mentions of every label; without it, the best F1"
+            "--target-recall",
+            help="Share of mentions of every label at the operating point high_recall, which then "
+            "becomes that of the pipeline; without it: 0.99, and the pipeline has balanced",
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
@@ -27,7 +29,8 @@ def main(
 
     from ...corpora.docbin import read_docs
     from ...corpora.formats import list_inputs
-    from ...deid.fit import calibrate
+    from ...deid.calibration import BALANCED, HIGH_RECALL
+    from ...deid.fit import TARGET_RECALL, calibrate
     from ...deid.pipeline import add_deid, finds_phi
     from ...outputs import Output
     from ...vocab import save_pipeline
@@ -49,7 +52,8 @@ def main(
     if added := [name for name in nlp.pipe_names if name not in before]:
         typer.echo(f"Added to the pipeline: {', '.join(added)}", err=True)
     docs = list(read_docs(corpus, nlp.vocab))
-    chosen = calibrate(nlp, docs, target_recall)
+    point = BALANCED if target_recall is None else HIGH_RECALL
+    chosen = calibrate(nlp, docs, target_recall or TARGET_RECALL, operating_point=point)
     with out.open_folder() as folder:
         save_pipeline(nlp, folder)
         path = folder / "deid_calibration_report.json"
@@ -61,9 +65,10 @@ def main(
         f"{error['after']:.4f} after."
     )
     for label, row in chosen["labels"].items():
-        console.print(
-            f"{label:40} threshold {row['threshold']:.4f}  recall {row['recall']:.4f} "
-            f"of {row['n_gold']:,}",
-            markup=False,
-        )
-    console.print(f"{output} written", markup=False)
+        for name in (BALANCED, HIGH_RECALL):
+            console.print(
+                f"{label:40} {name:11} threshold {row[name]['threshold']:.4f}  recall "
+                f"{row[name]['recall']:.4f} of {row['n_gold']:,}",
+                markup=False,
+            )
+    console.print(f"{output} written, with the operating point {point}", markup=False)

@@ -58,6 +58,9 @@ def main(
         bool,
         typer.Option("--rules-only", help="No pipeline: rules alone, which miss names and places"),
     ] = False,
+    operating_point: Annotated[
+        str | None, typer.Option(help="Thresholds of the pipeline: balanced or high_recall")
+    ] = None,
     key_file: Annotated[
         Path | None, typer.Option(help="Secret key (bioclin deid-key); else BIOCLIN_DEID_KEY")
     ] = None,
@@ -105,9 +108,9 @@ def main(
         *(text_column, id_column, patient_column),
         *(known or (), date_column or (), drop or (), keep or ()),
     )
-    pipeline = choose_pipeline(lang, pipeline, rules_only=rules_only)
+    pipeline = choose_pipeline(lang, pipeline, rules_only=rules_only, point=operating_point)
     key = SecretKey(read_key(key_file))
-    setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), key, gpu_id)
+    setup = Setup(lang, pipeline, read_policy(policy, lang, pipeline), key, gpu_id, operating_point)
     with lock_output(out):
         check()  # another run may have written it since
         form = open_form(source, columns, encoding)

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from ...deid.secret import SecretKey
 
 
-def choose_pipeline(lang: str, pipeline: str | None, *, rules_only: bool) -> str | None:
+def choose_pipeline(
+    lang: str, pipeline: str | None, *, rules_only: bool, point: str | None
+) -> str | None:
     """Choose the pipeline that the user named, or the installed one for the language.
 
+    point (str | None): The operating point that the user named, which rules do not have.
     RETURNS (str | None): Folder or package name; None for rules alone.
     RAISES (BioclinError): The language is unknown, both a pipeline and rules alone are wanted, or
         nothing is and no pipeline is installed.
@@ -27,6 +30,10 @@ def choose_pipeline(lang: str, pipeline: str | None, *, rules_only: bool) -> str
         raise BioclinError(f"--lang {lang}: want one of {', '.join(LANGS)}")
     if pipeline is not None and rules_only:
         raise BioclinError(f"--pipeline {pipeline} and --rules-only: give one of them")
+    if rules_only and point is not None:
+        raise BioclinError(
+            f"--operating-point {point}: rules alone have no thresholds; leave out --rules-only"
+        )
     if pipeline is not None or rules_only:
         return pipeline
     remedy = "give --pipeline, or give --rules-only for rules alone, which miss"
@@ -38,6 +45,7 @@ class Setup(NamedTuple):
 
     policy (Policy | None): Instead of the pipeline's.
     key (SecretKey): The secret key.
+    operating_point (str | None): Instead of the pipeline's.
     """
 
     lang: str
@@ -45,6 +53,7 @@ class Setup(NamedTuple):
     policy: "Policy | None"
     key: "SecretKey"
     gpu_id: int
+    operating_point: str | None = None
 
     def check(self, for_key: str) -> None:
         """Check that there is a key if one is needed.
@@ -66,7 +75,7 @@ class Setup(NamedTuple):
         RAISES (BioclinError): There is no such pipeline, or it is for another language.
         """
         from ...deid import make_pipeline
-        from ...deid.pipeline import finds_phi
+        from ...deid.pipeline import find_deid, finds_phi
         from ..loading import load_pipeline
 
         key = self.key.reveal()
@@ -84,7 +93,10 @@ class Setup(NamedTuple):
                 "entities in doc.ents are not removed. Train one with configs/deid.cfg, or give "
                 "--rules-only in its place"
             )
-        return make_pipeline(nlp, policy=self.policy, key=key)
+        nlp = make_pipeline(nlp, policy=self.policy, key=key)
+        if self.operating_point is not None:
+            find_deid(nlp).operating_point = self.operating_point
+        return nlp
 
     def fingerprints(self) -> dict[str, str]:
         """Compute strings that change with the pipeline, policy, key and versions.
@@ -104,6 +116,7 @@ class Setup(NamedTuple):
         return {
             "language": self.lang,
             "pipeline": files,
+            "operating_point": self.operating_point or "",
             "policy": self.policy.hash if self.policy else "",
             "key": fingerprint_key(self.key.reveal()),
             "versions": json.dumps({**VERSIONS, "spacy": spacy.__version__}, sort_keys=True),
@@ -130,6 +143,7 @@ def describe_setup(found: dict[str, str], name: tuple[str, str] | None) -> dict[
     return {
         "language": found["language"],
         "pipeline": {"name": pipeline, "version": version, "fingerprint": found["pipeline"]},
+        "operating_point": found["operating_point"] or "of the pipeline",
         "policy": found["policy"] or "of the pipeline",
         "key": found["key"][:8],
         "versions": json.loads(found["versions"]),

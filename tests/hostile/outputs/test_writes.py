@@ -54,7 +54,7 @@ GROWS_A_FOLDER = {
 PARTS_OF_A_PIPELINE = {
     "context.rules.component.to_disk",
     "context.sections.component.to_disk",
-    "deid.component.to_disk",
+    "deid.calibration.to_disk",
     "linking.bundle",
     "linking.component.to_disk",
     "linking.entity_linker.knowledge_base",
