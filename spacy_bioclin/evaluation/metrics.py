@@ -40,6 +40,7 @@ class PipelineRun(NamedTuple):
     links (dict[str, list[LinkedDoc]]): For each layer with gold concept ids, if the pipeline links,
         the same documents.
     unpredicted (list[str]): Layers of the gold Docs that the pipeline does not set.
+    tasks (list[str]): Tasks that the gold Docs were annotated for, where they say so.
     n_docs (int): Number of documents.
     n_words (int): Number of tokens of the pipeline.
     seconds (float): Time of the whole run.
@@ -48,6 +49,7 @@ class PipelineRun(NamedTuple):
     layers: dict[str, list[LayerDoc]]
     links: dict[str, list[LinkedDoc]]
     unpredicted: list[str]
+    tasks: list[str]
     n_docs: int
     n_words: int
     seconds: float
@@ -93,7 +95,9 @@ def run_pipeline(
         if has_gold_ids(links[layer]) and any(doc.links for doc in links[layer])
     }
     unpredicted = [layer for layer in gold_layers if layer not in predicts]
-    return PipelineRun(layers, links, unpredicted, len(references), n_words, seconds)
+    tasks = {doc.user_data.get(GOLD_KEY, {}).get("task") for doc in references}
+    known = sorted(filter(None, tasks))
+    return PipelineRun(layers, links, unpredicted, known, len(references), n_words, seconds)
 
 
 def annotated_layers(doc: Doc) -> set[str]:
@@ -112,19 +116,23 @@ def layer_metrics(
     docs (Sequence[LayerDoc]): The documents of the layer.
     links (Sequence[LinkedDoc] | None): Their links, if there are any to score.
     RETURNS (dict[str, Any]): The number of documents, and of those that were annotated for each
-        label; strict and relaxed scores with counts and 95 % intervals of F1, the confusion of
-        labels, and `linking` (None without links). Ready for JSON, without note text.
+        label; the labels that any was annotated for (None for all); strict and relaxed scores with
+        counts and 95 % intervals of F1, the confusion of labels, and `linking` (None without
+        links). Ready for JSON, without note text.
     """
     pairs = [(doc.reference, doc.predicted) for doc in docs]
     strict = score_spans(pairs)
     counts = confusion(docs)
     cells = sorted(counts, key=lambda cell: (cell[0] or "", cell[1] or ""))
+    labels = [doc.labels for doc in docs]
+    annotated = None if None in labels else sorted(frozenset().union(*filter(None, labels)))
     return {
         "docs": len(docs),
         "docs_per_label": {
             label: sum(doc.labels is None or label in doc.labels for doc in docs)
             for label in strict.per_label
         },
+        "annotated_labels": annotated,
         "strict": _all_scores(strict),
         "relaxed": _all_scores(score_spans(pairs, relaxed_match)),
         "confusion": [[*cell, counts[cell]] for cell in cells],
@@ -182,7 +190,12 @@ def make_metrics(
             "version": nlp.meta["version"],
             "components": nlp.pipe_names,
         },
-        "corpus": {"name": corpus, "docs": run.n_docs, "words": run.n_words},
+        "corpus": {
+            "name": corpus,
+            "tasks": run.tasks,
+            "docs": run.n_docs,
+            "words": run.n_words,
+        },
         "scores": spacy_scores(layers),
         "layers": layers,
         "layers_not_predicted": run.unpredicted,

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ def build_wheel(
     name: str,
     version: str,
     provenance: Provenance,
-    metrics: dict[str, Any] | None = None,
+    metrics: Sequence[dict[str, Any]] = (),
+    note: str = "",
     overwrite: bool = False,
 ) -> Path:
     """Make a wheel that holds a pipeline, its model card, scores and licences.
@@ -45,7 +47,8 @@ def build_wheel(
     name (str): Letters, digits and underscores.
     version (str): By PEP 440.
     provenance (Provenance): What the pipeline was made from.
-    metrics (dict | None): What `bioclin evaluate` wrote.
+    metrics (Sequence[dict]): What `bioclin evaluate` wrote, for each corpus.
+    note (str): Markdown for the model card.
     overwrite (bool): Replace an older wheel of the same name and version.
     RETURNS (Path): The wheel.
     RAISES (BioclinError): No pipeline in the folder, a bad name or version, or an older wheel.
@@ -73,7 +76,7 @@ def build_wheel(
     package = f"{meta['lang']}_{name}"
     target = out / f"{package}-{version}-py3-none-any.whl"
     output = Output(target, inputs=[pipeline], overwrite=overwrite)
-    card = render_card(meta, pipeline, linkers)
+    card = render_card(meta, pipeline, linkers, note)
     with output.make() as made:
         folder = made.parent / "package"
         folder.mkdir()

@@ -1,6 +1,6 @@
 """Describe a pipeline in its package: meta.json and the model card."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,9 @@ from ..pages import render_template
 
 TEMPLATE = Path(__file__).with_name("model_card.md.jinja")
 NOT_STATED = "not stated"
-LINKER = "bioclin_linker"
+LINKER, ENTS, DEID = "bioclin_linker", "bioclin_ents", "bioclin_deid"
+# Components with a `spans_key` that do not find entities.
+OTHERS = (LINKER, "bioclin_sections", "bioclin_measurements")
 LANGUAGES = {"es": "Spanish", "en": "English"}
 # Settings that the card repeats from the config.cfg of the pipeline.
 SETTINGS = (
@@ -34,13 +36,19 @@ SETTINGS = (
 )
 
 
+class Corpus(NamedTuple):
+    """A corpus that a pipeline was trained on."""
+
+    name: str = NOT_STATED
+    license: str = NOT_STATED
+    url: str = ""
+    cite: str = ""
+
+
 class Provenance(NamedTuple):
     """What a pipeline was made from; the names and licences that a user of it has to know."""
 
-    corpus: str = NOT_STATED
-    corpus_license: str = NOT_STATED
-    corpus_url: str = ""
-    corpus_cite: str = ""
+    corpora: tuple[Corpus, ...] = (Corpus(),)
     encoder: str = NOT_STATED
     encoder_license: str = NOT_STATED
 
@@ -52,7 +60,7 @@ def make_meta(
     version: str,
     requirement: str,
     provenance: Provenance,
-    metrics: Mapping[str, Any] | None,
+    metrics: Sequence[Mapping[str, Any]],
     linkers: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Complete the meta.json of a trained pipeline for its package.
@@ -60,18 +68,17 @@ def make_meta(
     meta (Mapping): As `spacy train` wrote it.
     name, version (str): Of the package; the name without language.
     requirement (str): This library with its range; spaCy adds the others.
-    metrics (Mapping | None): What `bioclin evaluate` wrote; None keeps the scores of training.
+    metrics (Sequence): What `bioclin evaluate` wrote, for each corpus; without any, the scores of
+        training are kept.
     linkers (Mapping): See `find_linkers`; a packaged knowledge base has a licence, too.
     RETURNS (dict): New meta.json. What spaCy has no key for is under "bioclin".
     """
     language = LANGUAGES.get(meta["lang"], meta["lang"])
     description = f"Entities of clinical text in {language}: {', '.join(_labels(meta)) or 'none'}."
-    corpus = {
-        "name": provenance.corpus,
-        "url": provenance.corpus_url,
-        "author": provenance.corpus_cite,
-        "license": provenance.corpus_license,
-    }
+    corpora = [
+        {"name": corpus.name, "url": corpus.url, "author": corpus.cite, "license": corpus.license}
+        for corpus in provenance.corpora
+    ]
     encoder = {"name": provenance.encoder, "license": provenance.encoder_license}
     kbs = [
         {
@@ -83,28 +90,63 @@ def make_meta(
         for linker in linkers.values()
         if linker["carried"]
     ]
-    licences = [f"corpus: {corpus['license']}", f"encoder: {encoder['license']}"]
+    licences = [
+        f"corpus{' ' + corpus['name'] if len(corpora) > 1 else ''}: {corpus['license']}"
+        for corpus in corpora
+    ]
+    licences.append(f"encoder: {encoder['license']}")
     licences += [f"knowledge base {kb['name']}: {kb['license']}" for kb in kbs]
-    own: dict[str, Any] = {"provenance": provenance._asdict()}
-    if metrics is not None:
-        own["evaluation"] = {
-            "corpus": metrics["corpus"],
-            "layers": {
-                layer: {"docs": scores["docs"], "strict": scores["strict"]}
-                for layer, scores in metrics["layers"].items()
-            },
-            **{key: metrics[key] for key in ("speed", "date", "versions", "commit")},
-        }
+    own = {
+        "provenance": {
+            "corpora": [corpus._asdict() for corpus in provenance.corpora],
+            "encoder": provenance.encoder,
+            "encoder_license": provenance.encoder_license,
+        },
+        "evaluations": [_describe_evaluation(each) for each in metrics],
+    }
     return {
         **meta,
         "name": name,
         "version": version,
         "description": meta.get("description") or description,
         "license": "; ".join(licences),
-        "sources": [_without_blanks(source) for source in (corpus, encoder, *kbs)],
+        "sources": [_without_blanks(source) for source in (*corpora, encoder, *kbs)],
         "requirements": [requirement],
-        "performance": metrics["scores"] if metrics else meta.get("performance", {}),
+        "performance": _join_scores(metrics) if metrics else meta.get("performance", {}),
         "bioclin": own,
+    }
+
+
+def _describe_evaluation(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose what the package keeps of the metrics of a corpus."""
+    return {
+        "corpus": {**metrics["corpus"], "name": _corpus_name(metrics)},
+        "layers": {
+            layer: {
+                "docs": scores["docs"],
+                "labels": scores.get("annotated_labels"),  # None for all
+                "strict": scores["strict"],
+            }
+            for layer, scores in metrics["layers"].items()
+        },
+        **{key: metrics[key] for key in ("speed", "date", "versions", "commit")},
+    }
+
+
+def _corpus_name(metrics: Mapping[str, Any]) -> str:
+    """Name a corpus by its tasks, or by its file if it has none."""
+    return ", ".join(metrics["corpus"].get("tasks", ())) or metrics["corpus"]["name"]
+
+
+def _join_scores(metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Join the scores of corpora. Several have the name of their corpus in the keys, as scores of
+    several tasks in training have."""
+    if len(metrics) == 1:
+        return dict(metrics[0]["scores"])
+    return {
+        f"{_corpus_name(each)}_{key}": value
+        for each in metrics
+        for key, value in each["scores"].items()
     }
 
 
@@ -117,44 +159,92 @@ def _without_blanks(source: dict[str, str]) -> dict[str, str]:
 
 
 def render_card(
-    meta: Mapping[str, Any], pipeline: Path, linkers: Mapping[str, Mapping[str, Any]]
+    meta: Mapping[str, Any],
+    pipeline: Path,
+    linkers: Mapping[str, Mapping[str, Any]],
+    note: str = "",
 ) -> str:
     """Write the model card, after Mitchell et al. (2019), "Model Cards for Model Reporting".
 
     meta (Mapping): As `make_meta` returns it.
     pipeline (Path): Folder of the pipeline, for the settings in its config.cfg.
     linkers (Mapping): See `find_linkers`.
+    note (str): Markdown for its last section.
     RETURNS (str): Markdown. It holds labels and figures, no text of a note.
     """
     config = load_config(pipeline / "config.cfg", interpolate=True)
+    layers = find_layers(config)
+    evaluations = meta["bioclin"]["evaluations"]
     return render_template(
         TEMPLATE,
         meta=meta,
         package=f"{meta['lang']}_{meta['name']}",
         language=LANGUAGES.get(meta["lang"], meta["lang"]),
         provenance=meta["bioclin"]["provenance"],
-        evaluation=meta["bioclin"].get("evaluation"),
+        evaluations=evaluations,
+        runs=join_runs(evaluations),
+        scored=find_scored(meta["labels"], layers, evaluations),
         training_scores={
             key: value
             for key, value in meta["performance"].items()
             if isinstance(value, float) and key.endswith(("_p", "_r", "_f"))
         },
-        layers=find_layers(config),
+        layers=layers,
+        deidentifies=any(c["factory"] == DEID for c in config["components"].values()),
         linkers=linkers,
         settings=read_settings(config),
+        note=note.strip(),
     )
 
 
 def find_layers(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """Find the components that find spans.
+    """Find the components that write entities or PHI.
 
     RETURNS (dict): Component -> key of doc.spans that it writes, or None for doc.ents.
     """
     return {
-        name: component["spans_key"]
+        name: component.get("spans_key")
         for name, component in config["components"].items()
-        if "spans_key" in component and component["factory"] != LINKER
+        if ("spans_key" in component or component["factory"] == ENTS)
+        and component["factory"] not in OTHERS
     }
+
+
+def find_scored(
+    labels: Mapping[str, Sequence[str]],
+    layers: Mapping[str, str | None],
+    evaluations: Sequence[Mapping[str, Any]],
+) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """Find the corpora that each label was scored on, among labels that the pipeline finds.
+
+    RETURNS (dict): Layer and names of corpora -> the labels.
+    """
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for component, spans_key in layers.items():
+        layer = "ents" if spans_key is None else spans_key
+        for label in labels.get(component, ()):
+            corpora = tuple(
+                each["corpus"]["name"]
+                for each in evaluations
+                if layer in each["layers"]
+                and ((wanted := each["layers"][layer]["labels"]) is None or label in wanted)
+            )
+            found.setdefault((layer, corpora), []).append(label)
+    return found
+
+
+def join_runs(
+    evaluations: Sequence[Mapping[str, Any]],
+) -> list[tuple[list[str], Mapping[str, Any]]]:
+    """Join the evaluations of one day with the same versions and commit.
+
+    RETURNS (list): Names of the corpora, and one of their evaluations.
+    """
+    runs: dict[str, tuple[list[str], Mapping[str, Any]]] = {}
+    for each in evaluations:
+        key = str((each["date"][:10], each["versions"], each["commit"]))
+        runs.setdefault(key, ([], each))[0].append(each["corpus"]["name"])
+    return list(runs.values())
 
 
 def find_linkers(pipeline: Path) -> dict[str, dict[str, Any]]:

@@ -41,6 +41,7 @@ class Layer(_Part):
 
     docs: int
     strict: Strict
+    annotated_labels: list[str] | None = None  # not written before 0.3
 
 
 class Corpus(_Part):
@@ -49,6 +50,7 @@ class Corpus(_Part):
     name: str
     docs: int
     words: int
+    tasks: list[str] = Field(default_factory=list)  # not written before 0.3
 
 
 class Metrics(_Part):

@@ -6,13 +6,15 @@ from email.parser import HeaderParser
 
 import pytest
 import spacy
+from typer.testing import CliRunner
 
 from spacy_bioclin.about import __version__
+from spacy_bioclin.cli import app
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.packaging.build import build_wheel, check_name, check_version, requirement
-from spacy_bioclin.packaging.card import Provenance
+from spacy_bioclin.packaging.card import Corpus, Provenance
 
 FIGURES = {"tp": 8, "fp": 2, "fn": 0, "p": 0.8, "r": 1.0, "f": 8 / 9, "f_interval": [0.81, 0.95]}
 STRICT = {"micro": FIGURES, "macro": {"f": 8 / 9}, "per_type": {"DISEASE": FIGURES}}
@@ -26,9 +28,7 @@ METRICS = {
     "commit": "abc1234",
 }
 PROVENANCE = Provenance(
-    corpus="invented notes",
-    corpus_license="CC BY 4.0",
-    corpus_cite="Nobody (2026)",
+    corpora=(Corpus("invented notes", "CC BY 4.0", cite="Nobody (2026)"),),
     encoder="tiny",
     encoder_license="MIT",
 )
@@ -38,7 +38,7 @@ PROVENANCE = Provenance(
 def wheel(pipeline, tmp_path_factory):
     out = tmp_path_factory.mktemp("packages")
     made = build_wheel(
-        pipeline, out, name="demo", version="0.1", provenance=PROVENANCE, metrics=METRICS
+        pipeline, out, name="demo", version="0.1", provenance=PROVENANCE, metrics=[METRICS]
     )
     assert list(out.iterdir()) == [made]  # nothing is left over
     return made
@@ -70,7 +70,7 @@ def test_meta_holds_scores_and_licences(wheel):
     assert meta["performance"]["ents_f"] == pytest.approx(8 / 9)
     assert meta["license"] == "corpus: CC BY 4.0; encoder: MIT"
     assert (meta["labels"]["ner"], meta["labels"]["phi"]) == (["DISEASE"], ["PLACE"])
-    evaluation = meta["bioclin"]["evaluation"]
+    [evaluation] = meta["bioclin"]["evaluations"]
     assert evaluation["layers"]["ents"]["strict"]["per_type"]["DISEASE"]["tp"] == 8
     assert meta["sources"][0] == {
         "name": "invented notes",
@@ -88,6 +88,59 @@ def test_card_says_scores_licences_labels_and_limits(wheel):
     assert "is not anonymous" in card
     assert "| components.transformer.model.window | 32 |" in card
     assert card == read(wheel, "es_bioclin_demo-0.1/README.md")
+
+
+def test_several_corpora_with_their_scores_and_a_note(pipeline, tmp_path):
+    phi = {
+        "docs": 3,
+        "annotated_labels": None,
+        "strict": {**STRICT, "per_type": {"PLACE": FIGURES}},
+    }
+    clinical = {"docs": 4, "annotated_labels": ["DISEASE"], "strict": STRICT}
+    scored = {
+        "distemist": {**METRICS, "layers": {"ents": clinical}},
+        "meddocan": {**METRICS, "layers": {"phi": phi}, "scores": {"spans_phi_f": 0.9}},
+    }
+    options = ["--corpus", "own notes", "--corpus-license", "of the hospital"]
+    for name, metrics in scored.items():
+        file = tmp_path / f"{name}.json"
+        corpus = {"name": "test.spacy", "tasks": [name], "docs": 5, "words": 90}
+        file.write_text(json.dumps({**metrics, "corpus": corpus}))
+        options += ["--metrics", str(file), "--task", name]
+    note = tmp_path / "note.md"
+    note.write_text("It has read notes of {{ no }} hospital.\n", "utf-8")
+    options += ["--name", "x", "--version", "1", "--note", str(note)]
+    arguments = ["package", str(pipeline), str(tmp_path / "out"), *options]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    [made] = (tmp_path / "out").iterdir()
+    card, meta = read(made, "MODEL_CARD.md"), json.loads(read(made, "x-1/meta.json"))
+    assert "| DISEASE | doc.ents | distemist |\n" in card
+    assert '| PLACE | doc.spans["phi"] | meddocan |\n' in card
+    assert (
+        "### `distemist`, doc.ents\n\n4 of 5 documents (90 words) are annotated for this " in card
+    )
+    assert "layer, for these labels: DISEASE.\n" in card
+    assert "Evaluated on distemist, meddocan on 2026-11-20 with python 3.11.7" in card
+    assert '### `meddocan`, doc.spans["phi"]\n\n3 of 5 documents (90' in card
+    assert "| Licence of the corpus | CC BY 4.0; of the hospital |" in card
+    assert "| DISEASE | 8 | 10 |" in card and "| PLACE | 8 | 10 |" in card
+    assert "- Corpus: distemist. Licence: CC BY 4.0. Cite: DisTEMIST (Miranda" in card
+    assert "- Corpus: own notes. Licence: of the hospital.\n- Encoder" in card
+    assert card.endswith("## About this pipeline\n\nIt has read notes of {{ no }} hospital.\n")
+    names = ["distemist", "meddocan", "own notes", "not stated"]
+    assert [source["name"] for source in meta["sources"]] == names
+    assert meta["license"].startswith("corpus distemist: CC BY 4.0; corpus meddocan: CC BY 4.0; ")
+    assert meta["performance"]["distemist_ents_f"] == pytest.approx(8 / 9)
+    assert meta["performance"]["meddocan_spans_phi_f"] == 0.9
+    for wrong, message in (
+        ([*arguments, "--corpus", "more"], "give a licence for each corpus"),
+        ([*arguments, "--task", "none"], "--task is 'none'"),
+        ([*arguments, "--note", str(tmp_path / "none.md")], "none.md: cannot be read"),
+    ):
+        done = CliRunner().invoke(app, wrong)
+        assert isinstance(done.exception, BioclinError) or message in done.output
+        assert message in f"{done.exception} {done.output}"
 
 
 def test_without_metrics_the_card_says_so(pipeline, tmp_path):

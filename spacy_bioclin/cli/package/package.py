@@ -8,7 +8,7 @@ import typer
 from ...errors import BioclinError
 
 if TYPE_CHECKING:
-    from ...packaging.card import Provenance
+    from ...packaging.card import Corpus
 
 
 def main(
@@ -17,29 +17,38 @@ def main(
     name: Annotated[str, typer.Option(help="The package is called LANG_bioclin_NAME")],
     version: Annotated[str, typer.Option(help="Version of the package, e.g. 0.1.0")],
     metrics: Annotated[
-        Path | None, typer.Option(help="Scores for the card, from `bioclin evaluate`")
+        list[Path] | None, typer.Option(help="Scores for the card, from `bioclin evaluate`")
     ] = None,
     task: Annotated[
-        str, typer.Option(help="Task of the catalogue; gives name and licence of the corpus")
-    ] = "",
-    corpus: Annotated[str, typer.Option(help="Name of the corpus")] = "",
-    corpus_license: Annotated[str, typer.Option(help="Licence of the corpus")] = "",
+        list[str] | None, typer.Option(help="Task of the catalogue that the pipeline learned from")
+    ] = None,
+    corpus: Annotated[
+        list[str] | None, typer.Option(help="Name of a corpus that is not in the catalogue")
+    ] = None,
+    corpus_license: Annotated[
+        list[str] | None, typer.Option(help="Licence of each --corpus, in the same order")
+    ] = None,
     encoder: Annotated[str, typer.Option(help="Folder or name of the pretrained encoder")] = "",
     encoder_license: Annotated[
         str, typer.Option(help="Licence of the encoder; else what README.md in its folder says")
     ] = "",
+    note: Annotated[
+        Path | None, typer.Option(help="Markdown for the last section of the card")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the wheel")] = False,
 ) -> None:
-    """Package a pipeline with its model card, scores and licences. Needs no network."""
+    """Package a pipeline with its model card, scores and licences. Needs no network.
+
+    --metrics, --task, --corpus and --corpus-license may be given several times.
+    """
     from ...packaging.build import build_wheel
+    from ...packaging.card import NOT_STATED, Provenance
     from ...packaging.metrics import read_metrics
 
-    provenance = _provenance(
-        task,
-        corpus=corpus,
-        corpus_license=corpus_license,
-        encoder=Path(encoder).name if Path(encoder).is_dir() else encoder,
-        encoder_license=encoder_license or read_license(Path(encoder)),
+    provenance = Provenance(
+        _find_corpora(task or [], corpus or [], corpus_license or []),
+        (Path(encoder).name if Path(encoder).is_dir() else encoder) or NOT_STATED,
+        encoder_license or read_license(Path(encoder)) or NOT_STATED,
     )
     wheel = build_wheel(
         pipeline,
@@ -47,31 +56,55 @@ def main(
         name=name,
         version=version,
         provenance=provenance,
-        metrics=read_metrics(metrics) if metrics else None,
+        metrics=[read_metrics(path) for path in metrics or ()],
+        note=read_note(note) if note else "",
         overwrite=overwrite,
     )
     typer.echo(f"Written: {wheel}", err=True)
 
 
-def _provenance(task: str, **stated: str) -> "Provenance":
-    """Combine the options of the command line with the catalogue; the options win."""
-    from ...catalog.tasks import load_tasks
-    from ...packaging.card import Provenance
+def _find_corpora(tasks: list[str], names: list[str], licences: list[str]) -> tuple["Corpus", ...]:
+    """Look up tasks in the catalogue, and pair the names and licences of other corpora.
 
-    tasks = load_tasks()
-    known = tasks.get(task)
-    if known:
-        provenance = Provenance(
-            corpus=task,
-            corpus_license=known.licence,
-            corpus_url=known.source,
-            corpus_cite=known.cite,
+    RAISES (BioclinError): A task is unknown, or the licences are not as many as the corpora.
+    """
+    from ...catalog.tasks import load_tasks
+    from ...packaging.card import NOT_STATED, Corpus
+
+    known = load_tasks()
+    if unknown := [task for task in tasks if task not in known]:
+        raise BioclinError(
+            f"--task is {unknown[0]!r}, want one of {', '.join(known)}; or give --corpus"
         )
-    elif task:
-        raise BioclinError(f"--task is {task!r}, want one of {', '.join(tasks)}; or give --corpus")
-    else:
-        provenance = Provenance()
-    return provenance._replace(**{key: value for key, value in stated.items() if value})
+    if licences and len(licences) != len(names):
+        raise BioclinError(
+            f"--corpus is given {len(names)} times and --corpus-license {len(licences)} times: "
+            f"give a licence for each corpus, {NOT_STATED!r} where there is none"
+        )
+    found = [(task, known[task]) for task in dict.fromkeys(tasks)]
+    others = zip(names, licences or [NOT_STATED] * len(names), strict=True)
+    corpora = (
+        *(Corpus(name, task.licence, task.source, task.cite) for name, task in found),
+        *(Corpus(name, licence) for name, licence in others),
+    )
+    return corpora or (Corpus(),)
+
+
+def read_note(path: Path) -> str:
+    """Read a Markdown file.
+
+    RAISES (BioclinError): It cannot be read as UTF-8, or is empty.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        kind = type(error).__name__
+        raise BioclinError(f"--note {path}: cannot be read as UTF-8 ({kind})") from None
+    if not text.strip():
+        raise BioclinError(
+            f"--note {path}: is empty; write what the card should say, or leave it out"
+        )
+    return text
 
 
 def read_license(encoder: Path) -> str:
