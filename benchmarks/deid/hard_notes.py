@@ -12,8 +12,8 @@ without `bioclin_phi_rules` is measured without the rules.
 
 A note begins with a line "##### KIND", and PHI is marked as [[text|phi_type]]. In English notes,
 only the number of an age is marked; weekdays that mean one day, wards by name or number, and whole
-timestamps of HL7-like lines are marked; titles, kinship, sex, times of day, durations, beds,
-gestational ages and units such as "ICU" are not.
+timestamps of HL7-like lines are marked; titles, kinship, sex, times of day, durations, gestational
+ages, beds, rooms, lot numbers and units such as "ICU" are not.
 
 Only letters and digits count. "span_recall" is the share of marked spans that are hidden
 completely, whatever the label. "letter_precision" is the share of hidden letters that are PHI of

@@ -82,3 +82,17 @@ def test_the_notes_can_be_read(path):
     notes = hard_notes.read_notes(path)
     assert all(note.text.strip() and note.gold for note in notes)
     assert len({note.text for note in notes}) == len(notes)
+
+
+def test_english_splits_share_no_values():
+    shared = ("age", "date", "profession", "state", "country")
+    dev, test = (
+        {
+            " ".join(note.text[one.start : one.end].lower().split())
+            for note in hard_notes.read_notes(hard_notes.FOLDER / f"en_{split}.txt")
+            for one in note.gold
+            if one.phi_type not in shared
+        }
+        for split in ("dev", "test")
+    )
+    assert dev and test and not dev & test
