@@ -80,7 +80,7 @@ def test_results_of_other_systems_stay(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", NOTES, ids=lambda path: path.stem)
 def test_the_notes_can_be_read(path):
     notes = hard_notes.read_notes(path)
-    assert all(note.text.strip() and note.gold for note in notes)
+    assert all(note.text.strip() for note in notes)  # some of Spanish have no PHI at all
     assert len({note.text for note in notes}) == len(notes)
 
 
