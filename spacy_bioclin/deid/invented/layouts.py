@@ -276,7 +276,9 @@ class _Parser:
         if not found:
             raise self.error("'{' without a '}' on its line; write \\{ for a plain brace")
         parts = _NAME.match(found[1])
-        name, form = (parts[1], parts[2] or "") if parts else (found[1], "")
+        if not parts:  # it may be text of a note, so it is not shown
+            raise self.error("'{' without the name of a slot; write \\{ for a plain brace")
+        name, form = parts[1], parts[2] or ""
         if self.slots is not None:
             self.check(found[0], name, form, self.slots)
         self.at = found.end()

@@ -40,8 +40,11 @@ class InventedNote(NamedTuple):
     where: str
 
 
-class _Patient:
-    """The invented people, days and numbers of one note."""
+class Patient:
+    """The invented people, days and numbers of a note.
+
+    A slot has the same person everywhere, and the patient one age, birth date and record number.
+    """
 
     def __init__(self, values: Values, rng: random.Random) -> None:
         self.values, self.rng = values, rng
@@ -84,23 +87,26 @@ def fill(layout: Layout, values: Values, texts: Texts, rng: random.Random) -> li
 
     RETURNS (list[Piece]): The note in pieces: PHI, and what is between.
     """
-    patient = _Patient(values, rng)
+    patient = Patient(values, rng)
     pieces: list[Piece] = []
+    plain: list[str] = []
     for part in choose(layout.nodes, rng):
         if isinstance(part, str):
-            pieces.append(Piece(part, None))
+            plain.append(part)
             continue
         phi_type = find_type(part.name, values.lang)
         if part.name == "text":
             n_sentences = int(part.form) if part.form else rng.randint(1, 2)
-            pieces.append(Piece(texts.draw(n_sentences, rng), None))
+            plain.append(texts.draw(n_sentences, rng))
         elif phi_type is None:
-            pieces.append(Piece(values.write(part.name, rng), None))
+            plain.append(values.write(part.name, rng))
         else:
             value, _, after = patient.write(part).partition(END)
             # An empty alternative of a rule may have left a blank.
-            pieces += [Piece(" ".join(value.split()), phi_type), Piece(after, None)]
-    return pieces
+            value = " ".join(value.split())
+            pieces += [Piece("".join(plain), None), Piece(value, phi_type)]
+            plain = [after]
+    return [*pieces, Piece("".join(plain), None)]
 
 
 def join(pieces: Iterable[Piece], where: str) -> InventedNote:

@@ -31,6 +31,7 @@ ALPHABETS = {
     "consonants": "BCDFGHJKLMNPRSTVWXYZ",
 }
 DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
+MIN_PLACE = 3  # letters
 Env = Mapping[str, str]
 
 
@@ -53,6 +54,7 @@ class Values:
         for key, values in {**raw["words"], **raw["rules"]}.items():
             words = [word.replace("_", " ") for word in str(values).split()]
             rules[key] = words if isinstance(values, str) else list(map(str, values))
+        self._places = [*rules["city"], *rules["state"], *rules["country"]]
         rules["city"] = list(take_share(rules["city"], names))
         self._texts = rules
         # A rule is parsed when it is needed first: some are long lists.
@@ -68,13 +70,18 @@ class Values:
             "nie": _draw_nie,
         }
 
-    def __contains__(self, key: object) -> bool:
-        """Check whether there is a rule of this name."""
-        return key in self._rules
-
     def keys(self) -> list[str]:
         """List the names of the rules."""
         return list(self._rules)
+
+    def texts(self, key: str) -> list[str]:
+        """List the alternatives of a rule."""
+        return self._texts[key]
+
+    def places(self) -> set[str]:
+        """List the folded words of cities, states and countries, of all shares of names."""
+        words = (word for value in self._places for word in value.replace("-", " ").split())
+        return {fold_alnum(word) for word in words if len(word) >= MIN_PLACE}
 
     def write(self, key: str, rng: random.Random, env: Env | None = None) -> str:
         """Write a value.

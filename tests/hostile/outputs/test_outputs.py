@@ -81,6 +81,12 @@ COMMANDS = {
     ),
     "deid-key": Command(["deid-key", "OUT"], ".key", "n.txt", True),
     "calibrate": Command(["calibrate", "phi", "c.spacy", "-o", "OUT"], "/", "phi"),
+    "invent-notes": Command(
+        ["invent-notes", "n.txt", "-o", "OUT", "--lang", "es", "--number", "2"],
+        ".spacy",
+        "n.txt",
+        True,
+    ),
     "augment-phi": Command(
         ["augment-phi", "c.spacy", "-o", "OUT", "--lang", "es", "--layer", "phi"],
         ".spacy",
