@@ -1,0 +1,362 @@
+"""Build the open terminology that our pipelines link to: Disease Ontology, HPO and MeSH, joined.
+
+    python scripts/terminology.py --lang es --data "$BIOCLIN_DATA" -o assets/terminology/es
+
+Two concepts of different sources become one if the preferred name of each is a name of the other, or
+that of one is and they refer to each other or to the same UMLS id. The id is that of
+the Disease Ontology, else of HPO, else of MeSH; the other ids are its cross references, and
+`kb.concept` finds it by them.
+
+With --lang es, names are in Spanish and English: MeSH has no Spanish names here, but names of drugs
+and species are nearly the same, and many English names of diseases have the same stems. Procedures
+and anatomy of MeSH are left out, because their names differ.
+"""
+
+import argparse
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
+from spacy_bioclin.linking.names.normalize import name_key, normalize
+from spacy_bioclin.linking.readers import read_concepts
+from spacy_bioclin.linking.readers.sources import Source
+
+CC0 = "CC0 1.0, Disease Ontology (https://disease-ontology.org), release 2026-07-31"
+DO_2015 = "CC BY 3.0 (CC0 1.0 since), Disease Ontology, release 2015-11-11"
+HPO = (
+    "HPO licence (https://hpo.jax.org/license: free with attribution, content unaltered), "
+    "Human Phenotype Ontology Consortium, "
+)
+NLM = (
+    "NLM terms (free; courtesy of the U.S. National Library of Medicine), MeSH 2024, a selection "
+    "of its terms, changed as scripts/terminology.py describes"
+)
+
+
+class File(NamedTuple):
+    """A file of a terminology.
+
+    path (str): In the folder of the data.
+    format (str): Of `bioclin kb build`.
+    licence (str): Goes into the knowledge base, and from there into the card of a pipeline.
+    columns (dict[str, str] | None): Of a table.
+    lang (str): Of names for which the file states none.
+    """
+
+    path: str
+    format: str
+    licence: str
+    columns: dict[str, str] | None = None
+    lang: str = "en"
+
+
+# The first file of each names the ids that exist; the others add to them.
+DOID = (
+    File("doid/HumanDO_hierarchy.tsv", "table", CC0, {"id": "id", "name": "label"}),
+    File("doid/MESHinDO.tsv", "table", CC0, {"id": "id", "xref": "xrefs"}),
+    File("doid/DO_cancer_slim.obo", "obo", CC0),
+    File("doid/DO_rare_slim.obo", "obo", CC0),
+    File("doid/HumanDO-2015-11-11.obo.xz", "obo", DO_2015),
+)
+DOID_ES = File("doid/doid-es-translated.tsv", "babelon", CC0)
+HP_ES = File("hpo/hp-es.babelon.tsv", "babelon", f"{HPO}hpo-translations, commit 62f1d254f93e")
+HP = (
+    HP_ES,
+    File("hpo/hp-2017-04-13.obo.xz", "obo", f"{HPO}release 2017-04-13"),
+    File(
+        "hpo/layperson-synonyms.tsv",
+        "table",
+        f"{HPO}layperson synonyms, commit af70204caaaa",
+        {"id": "?term", "alias": "?layperson"},
+    ),
+)
+MESH = (
+    File("mesh/mesh2024_descriptor_terms.tsv.xz", "mesh-tsv", NLM),
+    File("mesh/mesh2024_tree_numbers.tsv.xz", "mesh-tsv", NLM),
+)
+MESH_DISEASES = File("mesh/mesh_disease_scr.tsv", "mesh-tsv", NLM)
+# Branches of MeSH: diseases, mental disorders and behaviour, chemicals and drugs, organisms (not
+# plants), genes. Procedures and anatomy (not of animals, plants, bacteria or viruses).
+BRANCHES = re.compile(r"C|F01\.145|F03|D|B0(1\.050|1\.300|3|4)|G05\.360\.340\.024\.340")
+ENGLISH_BRANCHES = re.compile(r"E0[1-6]|A(0[1-9]|1[0-24-7])")
+CLINICAL = re.compile("DO|HP|C|F")
+# HPO's terms of inheritance, onset, course, frequency and severity are no findings.
+FINDINGS = "HP:0000118"
+# Registers whose bare ids are passed on. SNOMED CT's are left out, because it is licensed.
+REGISTERS = {"MESH": "MESH", "MSH": "MESH", "DOID": "DOID", "HP": "HP", "UMLS_CUI": "UMLS"}
+REGISTERS |= {"UMLS": "UMLS", "ICD10CM": "ICD10CM", "ORDO": "ORPHA", "MIM": "OMIM", "OMIM": "OMIM"}
+# Systematic names and codes of chemicals: brackets, several numbers, or many letters.
+SYSTEMATIC = re.compile(r"[()\[\]]|\d\D+\d\D+\d|.{51}")
+RANK = ("DOID", "HP", "MESH")
+
+
+def read_source(data: Path, files: Iterable[File], report: SkipReport) -> dict[str, Concept]:
+    """Read the files of a source, and join the records of each id.
+
+    data (Path): Folder with the files.
+    RETURNS (dict[str, Concept]): Id -> concept, of the ids in the first file.
+    """
+    found: dict[str, Concept] = {}
+    known: frozenset[str] | None = None
+    for file in files:
+        records = read_concepts(
+            data / file.path, report, format=file.format, lang=file.lang, columns=file.columns
+        )
+        for record in records:
+            if file.format == "mesh-tsv":
+                record = _mesh_record(record)
+            if known is None or record.id in known:
+                found[record.id] = add(found.get(record.id), record)
+            elif record.name:
+                report.skip(f"id that {file.path} has alone", record.id)
+        known = known or frozenset(found)
+    return found
+
+
+def _mesh_record(record: Concept) -> Concept:
+    parents = tuple(f"MESH:{parent}" for parent in record.parents)
+    return record._replace(id=f"MESH:{record.id}", parents=parents)
+
+
+def add(concept: Concept | None, more: Concept) -> Concept:
+    """Add a record of a concept to those before; the first preferred name stays one."""
+    if concept is None:
+        return more
+    names = ((Alias(more.name, more.lang),) if more.name else ()) + more.aliases
+    if not concept.name and more.name:
+        concept, names = concept._replace(name=more.name, lang=more.lang), more.aliases
+    return concept._replace(
+        aliases=concept.aliases + names,
+        types=concept.types + more.types,
+        parents=concept.parents + more.parents,
+        xrefs=concept.xrefs + more.xrefs,
+        alternative_ids=concept.alternative_ids + more.alternative_ids,
+    )
+
+
+def references(concept: Concept) -> list[str]:
+    """List the cross references that are passed on, in one spelling of their prefixes."""
+    found: dict[str, None] = {}
+    for one in (one for xref in concept.xrefs for one in xref.split(",")):
+        prefix, _, id = one.strip().partition(":")
+        if prefix in REGISTERS and id:
+            found[f"{REGISTERS[prefix]}:{id}"] = None
+    return sorted(found)
+
+
+def findings(concepts: dict[str, Concept]) -> Iterator[str]:
+    """Yield the ids of HPO that are phenotypic abnormalities, and those newer than its tree."""
+    children = defaultdict(list)
+    for concept in concepts.values():
+        for parent in concept.parents:
+            children[parent].append(concept.id)
+    below, stack = set(), [FINDINGS]
+    while stack:
+        new = [child for child in children[stack.pop()] if child not in below]
+        below.update(new)
+        stack += new
+    return (id for id, concept in concepts.items() if id in below or not concept.parents)
+
+
+def select_mesh(concepts: dict[str, Concept], lang: str) -> Iterator[Concept]:
+    """Yield the concepts of MeSH in the wanted branches, with the branches as types."""
+    for concept in concepts.values():
+        types = [
+            tree[:3]
+            for tree in concept.types
+            if BRANCHES.match(tree) or (lang == "en" and ENGLISH_BRANCHES.match(tree))
+        ]
+        if "SCR_Disease" in concept.types:
+            types = ["C"]
+        elif any(tree.startswith("C22") for tree in concept.types):  # of animals
+            continue
+        if types:
+            yield concept._replace(types=tuple(sorted(set(types))))
+
+
+def join(concepts: Iterable[Concept]) -> list[Concept]:
+    """Join the concepts of different sources that mean the same, see the module's description.
+
+    concepts (Iterable[Concept]): With ids "PREFIX:id", xrefs as `references` lists them.
+    RETURNS (list[Concept]): Sorted by id.
+    """
+    by_id = {concept.id: concept for concept in concepts}
+    group = {id: {_source(id): id} for id in by_id}
+    for _, one, other in sorted(_same(by_id)):
+        ours, theirs = group[one], group[other]
+        if not ours.keys() & theirs.keys():  # at most one of each source
+            ours |= theirs
+            for id in theirs.values():
+                group[id] = ours
+    joined = []
+    for id, members in group.items():
+        first, *others = sorted(members.values(), key=_rank)
+        if id != first:
+            continue
+        concept = by_id[id]
+        for other in others:
+            concept = add(concept, by_id[other])
+        if "HP" in members:  # its labels are the only translated ones, so they come first
+            concept = concept._replace(aliases=by_id[members["HP"]].aliases + concept.aliases)
+        joined.append(
+            concept._replace(
+                types=tuple(sorted(set(concept.types))),
+                xrefs=tuple(sorted({*concept.xrefs, *others} - {id})),
+                alternative_ids=tuple(dict.fromkeys((*others, *concept.alternative_ids))),
+            )
+        )
+    return sorted(joined, key=lambda concept: concept.id)
+
+
+def _same(by_id: Mapping[str, Concept]) -> Iterator[tuple[float, str, str]]:
+    """Yield pairs of ids that mean the same, and how unsure that is.
+
+    The preferred name of each is a name of the other, or that of one is and they refer to each
+    other or to the same UMLS id.
+    """
+    keys = {
+        id: {name_key(text) for text in _names(by_id[id])} for id in by_id if _clinical(by_id[id])
+    }
+    first = {id: name_key(by_id[id].name) for id in keys}
+    sharing = defaultdict(list)
+    for id, own in keys.items():
+        for key in own:
+            sharing[key].append(id)
+    pairs = {pair for ids in sharing.values() for pair in combinations(sorted(ids, key=_rank), 2)}
+    for one, other in pairs:
+        if _source(one) == _source(other):
+            continue
+        ours, theirs = by_id[one], by_id[other]
+        equal = first[one] == first[other]
+        # The references of a narrow concept are often to a broader one, which does not have to be
+        # called like it: so the later source's preferred name must be among the other's names.
+        contains, contained = first[other] in keys[one], first[one] in keys[other]
+        refers = one in theirs.xrefs or other in ours.xrefs
+        umls = any(x in theirs.xrefs for x in ours.xrefs if x.startswith("UMLS:"))
+        if (contains and (contained or refers)) or (umls and (contains or contained)):
+            exact = normalize(ours.name) == normalize(theirs.name)
+            shared = len(keys[one] & keys[other]) / len(keys[one] | keys[other])
+            yield -(2 * exact + equal + refers + umls + shared), one, other
+
+
+def resolve(concepts: Iterable[Concept], report: SkipReport) -> Iterator[Concept]:
+    """Leave out aliases that are the preferred name of another concept: "stroke" is not every
+    cerebrovascular disease. In another language, the first name is the preferred one."""
+    concepts = list(concepts)
+    owner: dict[str, str] = {}
+    for concept in filter(_clinical, concepts):
+        seen = {concept.lang}
+        owner.setdefault(spelling(concept.name), concept.id)
+        for alias in concept.aliases:
+            if alias.lang not in seen:
+                owner.setdefault(spelling(alias.text), concept.id)
+                seen.add(alias.lang)
+    for concept in concepts:
+        if not _clinical(concept):
+            yield concept
+            continue
+        kept = tuple(
+            alias
+            for alias in concept.aliases
+            if owner.get(spelling(alias.text), concept.id) == concept.id
+        )
+        if len(kept) < len(concept.aliases):
+            report.skip(
+                "alias that is the preferred name of another concept",
+                concept.id,
+                len(concept.aliases) - len(kept),
+            )
+        yield concept._replace(aliases=kept)
+
+
+def spelling(name: str) -> str:
+    """Normalise a name so that number and order do not matter ("Neoplasms, Abdominal")."""
+    return " ".join(sorted({word.removesuffix("s") for word in normalize(name).split(" ")}))
+
+
+def _names(concept: Concept) -> list[str]:
+    return [concept.name, *(alias.text for alias in concept.aliases)]
+
+
+def _clinical(concept: Concept) -> bool:
+    return any(CLINICAL.match(type) for type in concept.types)
+
+
+def _source(id: str) -> str:
+    return id.partition(":")[0]
+
+
+def _rank(id: str) -> tuple[int, str]:
+    return RANK.index(_source(id)), id
+
+
+def thin(concept: Concept, lang: str) -> Concept:
+    """Leave out what a linker does not need: definitions, parents, systematic names of chemicals,
+    Spanish names in an English terminology, and names that differ from another one in number
+    or order only
+    ("Neoplasm, Abdominal"). The preferred name is the first one in the language."""
+    names = [Alias(concept.name, concept.lang), *concept.aliases]
+    if lang == "en":
+        names = [name for name in names if name.lang == lang]
+    names.sort(key=lambda name: name.lang != lang)
+    kept: dict[str, Alias] = {}
+    for name in names:
+        if name is names[0] or _clinical(concept) or not SYSTEMATIC.search(name.text):
+            kept.setdefault(spelling(name.text), name)
+    first, *aliases = kept.values()
+    return concept._replace(
+        name=first.text, lang=first.lang, aliases=tuple(aliases), definition="", parents=()
+    )
+
+
+def read_terminology(data: Path, lang: str, report: SkipReport) -> list[Concept]:
+    """Read all sources, and join their concepts."""
+    do = read_source(data, (*DOID, DOID_ES), report)
+    hp = read_source(data, HP, report)
+    mesh = read_source(data, (*MESH,), report) | read_source(data, (MESH_DISEASES,), report)
+    chosen = [concept._replace(types=("DO",)) for concept in do.values()]
+    chosen += [hp[id]._replace(types=("HP",)) for id in findings(hp)]
+    chosen += select_mesh(mesh, lang)
+    chosen = [concept._replace(xrefs=tuple(references(concept))) for concept in chosen]
+    return [thin(concept, lang) for concept in resolve(join(chosen), report)]
+
+
+def describe(data: Path, lang: str) -> list[dict[str, str | int]]:
+    """Describe the files that are read, with their licences."""
+    files = [*DOID, DOID_ES, *HP, *MESH, MESH_DISEASES]
+    found = []
+    for file in files:
+        found += Source(data / file.path, file.format, (data / file.path,)).describe(file.licence)
+    return found
+
+
+def build(data: Path, lang: str, path: Path) -> KnowledgeBase:
+    """Build the knowledge base, and write it completely or not at all."""
+    report = SkipReport()
+    concepts = read_terminology(data, lang, report)
+    version = "DO 2026-07, HPO 2017-04 with current labels, MeSH 2024"
+    meta = {"name": f"open-{lang}", "version": version, "sources": describe(data, lang)}
+    return build_kb(concepts, path, meta=meta, report=report)
+
+
+def main() -> None:
+    """Read the options and build."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--lang", required=True, choices=["es", "en"])
+    parser.add_argument("--data", required=True, type=Path, help="folder with doid, hpo and mesh")
+    parser.add_argument("-o", "--output", required=True, type=Path, help="folder to write")
+    args = parser.parse_args()
+    kb = build(args.data, args.lang, args.output)
+    print(f"{args.output}: {len(kb):,} concepts, {len(kb.names):,} names, hash {kb.hash}")
+
+
+if __name__ == "__main__":
+    main()
