@@ -2,10 +2,10 @@
 
     python scripts/terminology.py --lang es --data "$BIOCLIN_DATA" -o assets/terminology/es
 
-Two concepts of different sources become one if the preferred name of each is a name of the other, or
-that of one is and they refer to each other or to the same UMLS id. The id is that of
-the Disease Ontology, else of HPO, else of MeSH; the other ids are its cross references, and
-`kb.concept` finds it by them.
+Two concepts of different sources become one if the preferred name of each is a name of the other,
+or that of one is and they refer to each other or to the same UMLS id. The id is that of the Disease
+Ontology, else of HPO, else of MeSH; the other ids are cross references, by which `kb.concept` finds
+it, too. The folder is compact: some arrays are computed when it is opened.
 
 With --lang es, names are in Spanish and English: MeSH has no Spanish names here, but names of drugs
 and species are nearly the same, and many English names of diseases have the same stems. Procedures
@@ -327,7 +327,7 @@ def read_terminology(data: Path, lang: str, report: SkipReport) -> list[Concept]
     return [thin(concept, lang) for concept in resolve(join(chosen), report)]
 
 
-def describe(data: Path, lang: str) -> list[dict[str, str | int]]:
+def describe(data: Path) -> list[dict[str, str | int]]:
     """Describe the files that are read, with their licences."""
     files = [*DOID, DOID_ES, *HP, *MESH, MESH_DISEASES]
     found = []
@@ -341,7 +341,7 @@ def build(data: Path, lang: str, path: Path) -> KnowledgeBase:
     report = SkipReport()
     concepts = read_terminology(data, lang, report)
     version = "DO 2026-07, HPO 2017-04 with current labels, MeSH 2024"
-    meta = {"name": f"open-{lang}", "version": version, "sources": describe(data, lang)}
+    meta = {"name": f"open-{lang}", "version": version, "sources": describe(data), "compact": True}
     return build_kb(concepts, path, meta=meta, report=report)
 
 

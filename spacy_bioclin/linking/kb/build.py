@@ -42,7 +42,8 @@ class KbBuilder:
 
         types (Collection[str]): Keep concepts of these types, "C04*" for all that begin with C04;
             empty keeps all.
-        meta (Mapping | None): Name, version and sources, to be stored in it.
+        meta (Mapping | None): Name, version and sources, to be stored in it; "compact": True for a
+            smaller folder that takes longer to open.
         RETURNS (KnowledgeBase): In memory.
         RAISES (BioclinError): No concept is left.
         """

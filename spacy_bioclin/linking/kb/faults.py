@@ -12,7 +12,17 @@ from ...errors import BioclinError
 from ..names.columns import Strings
 from .checks import AGAIN, count_rows, find_wrong_number, find_wrong_size
 from .concepts import wrong_id
-from .storage import ARRAYS, FILES, META, array_hash, load_array, meta_hash, read_meta
+from .storage import (
+    ARRAYS,
+    FILES,
+    META,
+    array_hash,
+    complete,
+    load_array,
+    meta_hash,
+    read_meta,
+    stored,
+)
 
 VECTORS = "vectors.f16"  # in a folder of `bioclin embed-kb`, which may be inside
 COLUMNS = ("ids", "names", "definitions", "xrefs", "other_ids")
@@ -31,7 +41,7 @@ def check_folder(path: Path) -> tuple[list[str], dict[str, Any]]:
     meta = read_meta(path)
     faults: list[str] = []
     arrays = {}
-    for name in sorted(ARRAYS):
+    for name in sorted(stored(meta)):
         try:
             arrays[name] = load_array(path, name, meta)
         except BioclinError as error:
@@ -42,6 +52,11 @@ def check_folder(path: Path) -> tuple[list[str], dict[str, Any]]:
         for name in foreign
         if not re.fullmatch(FILES, name)
     ]
+    if not faults:
+        try:
+            arrays = complete(arrays, meta, str(path))
+        except BioclinError as error:
+            faults.append(str(error).removeprefix(f"{path}, "))
     return [*faults, *find_faults(arrays, meta)], meta
 
 
@@ -53,7 +68,7 @@ def find_faults(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> It
     YIELDS (str): One line for each fault, which begins with the name of the file.
     """
     for name, array in arrays.items():
-        wanted = meta["arrays"][name].get("sha256")
+        wanted = meta["arrays"].get(name, {}).get("sha256")
         if wanted is not None and array_hash(array) != wanted:
             yield f"{name}.npy: its SHA-256 is not the one in {META}: it was changed; {AGAIN}"
     if meta_hash(meta) != meta["hash"]:

@@ -24,13 +24,14 @@ from .checks import RULES, CheckedArrays
 from .concepts import Alias, Concept
 from .faults import find_faults
 from .storage import (
-    ARRAYS,
     FILES,
     META,
     check_array_hash,
     check_meta,
+    complete,
     load_array,
     read_meta,
+    stored,
 )
 
 
@@ -40,7 +41,7 @@ class KnowledgeBase:
     arrays (Mapping[str, np.ndarray]): The arrays that `KbBuilder` makes.
     meta (Mapping): name, version, langs, lang_codes, types, sources (file, format, bytes, sha256,
         licence), n_concepts, n_names, skipped; format, arrays (dtype, shape and SHA-256 of each)
-        and hash, see `seal`.
+        and hash, see `seal`; and compact, whether arrays that follow from others are not stored.
     path (Path | None): Folder that it was opened from; None if it is in memory.
     """
 
@@ -66,8 +67,8 @@ class KnowledgeBase:
         """
         path = Path(path)
         meta = read_meta(path)
-        arrays = {name: load_array(path, name, meta) for name in sorted(ARRAYS)}
-        kb = cls(arrays, meta, path)
+        arrays = {name: load_array(path, name, meta) for name in sorted(stored(meta))}
+        kb = cls(complete(arrays, meta, str(path)), meta, path)
         kb.check_hash(hash)
         return kb
 
@@ -105,15 +106,15 @@ class KnowledgeBase:
         path = Path(path)
         output = Output(path.resolve(), overwrite=overwrite, marker=META, only=FILES)
         with output.open_folder() as folder:
-            for name, array in self.arrays.items():
-                np.save(folder / f"{name}.npy", array)
+            for name in sorted(stored(self.meta)):
+                np.save(folder / f"{name}.npy", self.arrays[name])
             text = json.dumps(self.meta, indent=1, ensure_ascii=False)
             (folder / META).write_text(text, "utf-8")
         return KnowledgeBase.open(path)
 
     def to_bytes(self) -> bytes:
         """Write everything to bytes, for a pipeline that is passed on as bytes."""
-        arrays = {name: array.tobytes() for name, array in self.arrays.items()}
+        arrays = {name: self.arrays[name].tobytes() for name in sorted(stored(self.meta))}
         return srsly.msgpack_dumps({"meta": self.meta, "arrays": arrays})
 
     @classmethod
@@ -127,14 +128,14 @@ class KnowledgeBase:
             check_meta(loaded["meta"], "the bytes")
             described = loaded["meta"]["arrays"]
             arrays = {
-                name: as_array(bytearray(loaded["arrays"][name]), rule["dtype"])
-                for name, rule in RULES.items()
+                name: as_array(bytearray(loaded["arrays"][name]), RULES[name]["dtype"])
+                for name in sorted(stored(loaded["meta"]))
             }
             for name, array in arrays.items():
                 if [len(array)] != described[name]["shape"]:
                     raise BioclinError(f"the bytes are damaged: {name} is cut off")
                 check_array_hash(name, array, loaded["meta"], "the bytes")
-            return cls(arrays, loaded["meta"])
+            return cls(complete(arrays, loaded["meta"], "the bytes"), loaded["meta"])
         except (ValueError, TypeError, KeyError) as error:
             raise BioclinError(
                 f"the bytes are no knowledge base ({type(error).__name__})"

@@ -13,7 +13,9 @@ from ...errors import BioclinError
 from ...files import check_regular
 from ...outputs import check_output
 from ..names.columns import as_array
-from .checks import AGAIN, RULES
+from ..names.index import NGRAM
+from ..names.ngrams import derive_arrays
+from .checks import AGAIN, RULES, find_wrong_number
 
 # Raised with every change of the arrays; a folder of another version must be built again.
 FORMAT = 3
@@ -25,6 +27,7 @@ MIN_MAPPED = 2**16
 # Of larger ones, this many pieces of this many bytes are compared when they are opened.
 N_PIECES, PIECE_BYTES = 4, 4096
 ARRAYS = frozenset(RULES)
+DERIVED = frozenset(name for name, rule in RULES.items() if rule.get("derived"))
 DESCRIBED: dict[str, type] = {
     "hash": str,
     "name": str,
@@ -46,10 +49,40 @@ def seal(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> dict[str,
     described = {
         name: {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": array_hash(array)}
         for name, array in arrays.items()
+        if name in stored(meta)
     }
     sealed = {**meta, "format": FORMAT, "arrays": described}
     samples = {name: sample_hash(a) for name, a in arrays.items() if a.nbytes > MIN_MAPPED}
+    samples = {name: sample for name, sample in samples.items() if name in described}
     return {**sealed, "hash": meta_hash(sealed), "samples": samples}
+
+
+def stored(meta: Mapping[str, Any]) -> frozenset[str]:
+    """List the arrays that are in the folder; those of a compact knowledge base are fewer."""
+    return ARRAYS - DERIVED if meta.get("compact") else ARRAYS
+
+
+def complete(
+    arrays: dict[str, np.ndarray], meta: Mapping[str, Any], where: str
+) -> dict[str, np.ndarray]:
+    """Add the arrays that a compact knowledge base does not store.
+
+    arrays (dict[str, np.ndarray]): Those that it stores; they are checked before they are used.
+    where (str): Its folder, for errors.
+    RAISES (BioclinError): They do not fit each other.
+    """
+    if not meta.get("compact"):
+        return arrays
+    parts = {name: array for name, array in arrays.items() if name.startswith(NGRAM)}
+    lists = {"grams": "grams", "words": "spelling_start", "keys": "name_start"}
+    counts = {what: len(parts[NGRAM + name]) - (what != "grams") for what, name in lists.items()}
+    for name, array in parts.items():
+        target = RULES[name].get("starts_of")
+        fits = not target or (len(array) > 1 and (array[0], array[-1]) == (0, len(parts[target])))
+        if not fits or find_wrong_number(name, array, counts):
+            raise BioclinError(f"{where}, {name}.npy does not fit the others: {AGAIN}")
+    derived = derive_arrays({name.removeprefix(NGRAM): array for name, array in parts.items()})
+    return {**arrays, **{NGRAM + name: array for name, array in derived.items()}}
 
 
 def array_hash(array: np.ndarray) -> str:
@@ -116,7 +149,9 @@ def check_meta(meta: Any, where: str) -> None:
     if not isinstance(meta.get("samples", {}), dict):
         wrong.append("samples")
     if "arrays" not in wrong:
-        wrong += [name for name in sorted(ARRAYS) if not isinstance(meta["arrays"].get(name), dict)]
+        wrong += [
+            name for name in sorted(stored(meta)) if not isinstance(meta["arrays"].get(name), dict)
+        ]
     if wrong:
         raise BioclinError(
             f"{where}: {META} is damaged ({wrong[0]} is missing, or of another type): build the "

@@ -54,9 +54,27 @@ def build_arrays(keys: Sequence[str]) -> dict[str, np.ndarray]:
         )
     gram_numbers: dict[str, int] = {}
     grams = _number_parts((word_grams(word) for word in numbers), gram_numbers)
-    names_of_word = np.bincount(words.indices)
+    parts = {
+        "grams": np.array(list(gram_numbers), dtype=f"U{N}"),
+        "spelling_start": grams.indptr,
+        "spelling_grams": grams.indices,
+        "name_start": words.indptr,
+        "name_words": words.indices,
+    }
+    return {**parts, **derive_arrays(parts)}
+
+
+def derive_arrays(parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Compute the weights of an index, and its lists by trigram and by word.
+
+    parts (Mapping[str, np.ndarray]): "grams", the trigrams of each word, the words of each name.
+    RETURNS (dict[str, np.ndarray]): The other arrays of `NgramIndex`.
+    """
+    grams = _ones(parts["spelling_start"], parts["spelling_grams"], len(parts["grams"]))
+    words = _ones(parts["name_start"], parts["name_words"], grams.shape[0])
+    names_of_word = np.bincount(words.indices, minlength=words.shape[1])
     n_holding = np.bincount(grams.indices, np.repeat(names_of_word, np.diff(grams.indptr)))
-    idf = (np.log(np.maximum(len(keys) / n_holding, 1)) + 1).astype(np.float32)
+    idf = (np.log(np.maximum(words.shape[0] / n_holding, 1)) + 1).astype(np.float32)
     grams.data = idf[grams.indices]
     word_norm = np.sqrt(_row_sums(grams.data**2, grams.indptr))
     norm = _name_norms(words, grams)
@@ -65,7 +83,6 @@ def build_arrays(keys: Sequence[str]) -> dict[str, np.ndarray]:
     grams.data /= np.repeat(word_norm, np.diff(grams.indptr))
     by_gram = grams.T.tocsr()
     return {
-        "grams": np.array(list(gram_numbers), dtype=f"U{N}"),
         "idf": idf,
         "gram_start": by_gram.indptr,
         "gram_words": by_gram.indices,
@@ -74,10 +91,6 @@ def build_arrays(keys: Sequence[str]) -> dict[str, np.ndarray]:
         "word_start": inverted.indptr,
         "word_names": inverted.indices,
         "word_weights": inverted.data,
-        "spelling_start": grams.indptr,
-        "spelling_grams": grams.indices,
-        "name_start": words.indptr,
-        "name_words": words.indices,
         "name_norm": norm,
     }
 
@@ -92,9 +105,13 @@ def _number_parts(texts: Iterable[Iterable[str]], numbers: dict[str, int]) -> sp
     for parts in texts:
         ids += [numbers.setdefault(part, len(numbers)) for part in parts]
         start.append(len(ids))
+    return _ones(np.array(start, np.int32), np.array(ids, np.int32), len(numbers))
+
+
+def _ones(start: IntArray, ids: IntArray, n_columns: int) -> sparse.csr_matrix:
+    """Make a matrix with 1 for each id in the list of a row."""
     ones = np.ones(len(ids), dtype=np.float32)
-    arrays = (ones, np.array(ids, np.int32), np.array(start, np.int32))
-    return sparse.csr_matrix(arrays, (len(start) - 1, len(numbers)))
+    return sparse.csr_matrix((ones, ids, start), (len(start) - 1, n_columns))
 
 
 def _row_sums(values: FloatArray, start: IntArray) -> FloatArray:
