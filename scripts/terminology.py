@@ -16,9 +16,9 @@ import argparse
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
@@ -94,6 +94,20 @@ REGISTERS |= {"UMLS": "UMLS", "ICD10CM": "ICD10CM", "ORDO": "ORPHA", "MIM": "OMI
 # Systematic names and codes of chemicals: brackets, several numbers, or many letters.
 SYSTEMATIC = re.compile(r"[()\[\]]|\d\D+\d\D+\d|.{51}")
 RANK = ("DOID", "HP", "MESH")
+# How the pipelines link to it: labels that are linked, and the types that each may mean. Types are
+# DO, HP, and of MeSH the letter and two digits of the branch.
+TYPES = {
+    "DISEASE": ["DO", "HP", "C*", "F*"],
+    "SYMPTOM": ["HP", "DO", "C*", "F*"],
+    "TUMOR_MORPHOLOGY": ["DO", "HP", "C04"],
+    "DRUG": ["D*"],
+    "PROTEIN": ["D*"],
+    "GENE": ["D*", "G05"],
+    "SPECIES": ["B*"],
+}
+ENGLISH_TYPES = {"PROCEDURE": ["E*"], "ANATOMY": ["A*"]}
+# Lowest probability of a link, chosen by benchmarks/linking/open_terminology.py.
+THRESHOLD = 0.6
 
 
 def read_source(data: Path, files: Iterable[File], report: SkipReport) -> dict[str, Concept]:
@@ -247,31 +261,23 @@ def _same(by_id: Mapping[str, Concept]) -> Iterator[tuple[float, str, str]]:
 
 def resolve(concepts: Iterable[Concept], report: SkipReport) -> Iterator[Concept]:
     """Leave out aliases that are the preferred name of another concept: "stroke" is not every
-    cerebrovascular disease. In another language, the first name is the preferred one."""
+    cerebrovascular disease. HPO's Spanish labels, the first names of a concept in Spanish, are
+    preferred names, too; the Disease Ontology has Spanish synonyms only."""
     concepts = list(concepts)
     owner: dict[str, str] = {}
     for concept in filter(_clinical, concepts):
-        seen = {concept.lang}
-        owner.setdefault(spelling(concept.name), concept.id)
-        for alias in concept.aliases:
-            if alias.lang not in seen:
-                owner.setdefault(spelling(alias.text), concept.id)
-                seen.add(alias.lang)
+        spanish = (alias.text for alias in concept.aliases if alias.lang == "es")
+        labels = islice(spanish, 1) if "HP" in concept.types else ()
+        for name in (concept.name, *labels):
+            owner.setdefault(spelling(name), concept.id)
     for concept in concepts:
-        if not _clinical(concept):
-            yield concept
-            continue
         kept = tuple(
             alias
             for alias in concept.aliases
-            if owner.get(spelling(alias.text), concept.id) == concept.id
+            if not _clinical(concept) or owner.get(spelling(alias.text), concept.id) == concept.id
         )
-        if len(kept) < len(concept.aliases):
-            report.skip(
-                "alias that is the preferred name of another concept",
-                concept.id,
-                len(concept.aliases) - len(kept),
-            )
+        if n := len(concept.aliases) - len(kept):
+            report.skip("alias that is the preferred name of another concept", concept.id, n)
         yield concept._replace(aliases=kept)
 
 
@@ -334,6 +340,12 @@ def describe(data: Path) -> list[dict[str, str | int]]:
     for file in files:
         found += Source(data / file.path, file.format, (data / file.path,)).describe(file.licence)
     return found
+
+
+def linker_settings(lang: str) -> dict[str, Any]:
+    """Get the settings of `bioclin_linker` for a pipeline that links to the terminology."""
+    types = TYPES | ENGLISH_TYPES if lang == "en" else TYPES
+    return {"labels": list(types), "types": types, "threshold": THRESHOLD}
 
 
 def build(data: Path, lang: str, path: Path) -> KnowledgeBase:
