@@ -56,6 +56,14 @@ class File(NamedTuple):
     lang: str = "en"
 
 
+# Our own Spanish names of frequent concepts and their abbreviations.
+OURS = File(
+    str(Path(__file__).with_name("terminology_es.tsv")),
+    "table",
+    "MIT, spacy-bioclin",
+    {"id": "id", "alias": "alias"},
+    "es",
+)
 # The first file of each names the ids that exist; the others add to them.
 DOID = (
     File("doid/HumanDO_hierarchy.tsv", "table", CC0, {"id": "id", "name": "label"}),
@@ -85,7 +93,7 @@ MESH_DISEASES = File("mesh/mesh_disease_scr.tsv", "mesh-tsv", NLM)
 # plants), genes. Procedures and anatomy (not of animals, plants, bacteria or viruses).
 BRANCHES = re.compile(r"C|F01\.145|F03|D|B0(1\.050|1\.300|3|4)|G05\.360\.340\.024\.340")
 ENGLISH_BRANCHES = re.compile(r"E0[1-6]|A(0[1-9]|1[0-24-7])")
-CLINICAL = re.compile("DO|HP|C|F")
+CLINICAL = re.compile("doid|hp|C|F")
 # HPO's terms of inheritance, onset, course, frequency and severity are no findings.
 FINDINGS = "HP:0000118"
 # Registers whose bare ids are passed on. SNOMED CT's are left out, because it is licensed.
@@ -93,13 +101,15 @@ REGISTERS = {"MESH": "MESH", "MSH": "MESH", "DOID": "DOID", "HP": "HP", "UMLS_CU
 REGISTERS |= {"UMLS": "UMLS", "ICD10CM": "ICD10CM", "ORDO": "ORPHA", "MIM": "OMIM", "OMIM": "OMIM"}
 # Systematic names and codes of chemicals: brackets, several numbers, or many letters.
 SYSTEMATIC = re.compile(r"[()\[\]]|\d\D+\d\D+\d|.{51}")
+# Spanish has neither double consonants nor z before e and i.
+DOUBLE, SOFT_Z = re.compile(r"(?<=[a-z])([bdfglmnpst])\1"), re.compile("z(?=[ei])")
 RANK = ("DOID", "HP", "MESH")
 # How the pipelines link to it: labels that are linked, and the types that each may mean. Types are
-# DO, HP, and of MeSH the letter and two digits of the branch.
+# doid, hp, and of MeSH the letter and two digits of the branch.
 TYPES = {
-    "DISEASE": ["DO", "HP", "C*", "F*"],
-    "SYMPTOM": ["HP", "DO", "C*", "F*"],
-    "TUMOR_MORPHOLOGY": ["DO", "HP", "C04"],
+    "DISEASE": ["doid", "hp", "C*", "F*"],
+    "SYMPTOM": ["hp", "doid", "C*", "F*"],
+    "TUMOR_MORPHOLOGY": ["doid", "hp", "C04"],
     "DRUG": ["D*"],
     "PROTEIN": ["D*"],
     "GENE": ["D*", "G05"],
@@ -107,7 +117,7 @@ TYPES = {
 }
 ENGLISH_TYPES = {"PROCEDURE": ["E*"], "ANATOMY": ["A*"]}
 # Lowest probability of a link, chosen by benchmarks/linking/open_terminology.py.
-THRESHOLD = 0.6
+THRESHOLD = 0.55
 
 
 def read_source(data: Path, files: Iterable[File], report: SkipReport) -> dict[str, Concept]:
@@ -119,10 +129,7 @@ def read_source(data: Path, files: Iterable[File], report: SkipReport) -> dict[s
     found: dict[str, Concept] = {}
     known: frozenset[str] | None = None
     for file in files:
-        records = read_concepts(
-            data / file.path, report, format=file.format, lang=file.lang, columns=file.columns
-        )
-        for record in records:
+        for record in read(data, file, report):
             if file.format == "mesh-tsv":
                 record = _mesh_record(record)
             if known is None or record.id in known:
@@ -131,6 +138,13 @@ def read_source(data: Path, files: Iterable[File], report: SkipReport) -> dict[s
                 report.skip(f"id that {file.path} has alone", record.id)
         known = known or frozenset(found)
     return found
+
+
+def read(data: Path, file: File, report: SkipReport) -> Iterator[Concept]:
+    """Read the records of a file. See `read_concepts`."""
+    return read_concepts(
+        data / file.path, report, format=file.format, lang=file.lang, columns=file.columns
+    )
 
 
 def _mesh_record(record: Concept) -> Concept:
@@ -175,7 +189,9 @@ def findings(concepts: dict[str, Concept]) -> Iterator[str]:
         new = [child for child in children[stack.pop()] if child not in below]
         below.update(new)
         stack += new
-    return (id for id, concept in concepts.items() if id in below or not concept.parents)
+    for id, concept in concepts.items():
+        if id in below or (not concept.parents and id not in children):
+            yield id
 
 
 def select_mesh(concepts: dict[str, Concept], lang: str) -> Iterator[Concept]:
@@ -190,8 +206,20 @@ def select_mesh(concepts: dict[str, Concept], lang: str) -> Iterator[Concept]:
             types = ["C"]
         elif any(tree.startswith("C22") for tree in concept.types):  # of animals
             continue
+        concept = concept._replace(types=tuple(sorted(set(types))))
+        if lang == "es" and not _clinical(concept):
+            concept = concept._replace(aliases=(*concept.aliases, *spanish_spellings(concept)))
         if types:
-            yield concept._replace(types=tuple(sorted(set(types))))
+            yield concept
+
+
+def spanish_spellings(concept: Concept) -> Iterator[Alias]:
+    """Yield names of one word as Spanish spells them: "amoxicilin" of amoxicillin, whose stem is
+    that of amoxicilina. They count as English, so that they are not shown as preferred names."""
+    for name in _names(concept):
+        spelled = DOUBLE.sub(r"\1", SOFT_Z.sub("c", name))
+        if " " not in name and name_key(spelled) != name_key(name):
+            yield Alias(spelled, "en")
 
 
 def join(concepts: Iterable[Concept]) -> list[Concept]:
@@ -259,15 +287,27 @@ def _same(by_id: Mapping[str, Concept]) -> Iterator[tuple[float, str, str]]:
             yield -(2 * exact + equal + refers + umls + shared), one, other
 
 
-def resolve(concepts: Iterable[Concept], report: SkipReport) -> Iterator[Concept]:
+def resolve(
+    concepts: Iterable[Concept], ours: Mapping[str, Concept], report: SkipReport
+) -> Iterator[Concept]:
     """Leave out aliases that are the preferred name of another concept: "stroke" is not every
-    cerebrovascular disease. HPO's Spanish labels, the first names of a concept in Spanish, are
-    preferred names, too; the Disease Ontology has Spanish synonyms only."""
-    concepts = list(concepts)
-    owner: dict[str, str] = {}
+    cerebrovascular disease. Our own names, and HPO's Spanish labels, are preferred names, too.
+
+    ours (Mapping[str, Concept]): Id -> our own names, which are added.
+    """
+    concepts = [
+        concept._replace(aliases=ours[concept.id].aliases + concept.aliases)
+        if concept.id in ours
+        else concept
+        for concept in concepts
+    ]
+    owner = {spelling(a.text): id for id, more in ours.items() for a in more.aliases}
+    for id in ours.keys() - {concept.id for concept in concepts}:
+        report.skip(f"id that {Path(OURS.path).name} has alone", id)
     for concept in filter(_clinical, concepts):
+        # The first Spanish name is HPO's label; the Disease Ontology has Spanish synonyms only.
         spanish = (alias.text for alias in concept.aliases if alias.lang == "es")
-        labels = islice(spanish, 1) if "HP" in concept.types else ()
+        labels = islice(spanish, 1) if "hp" in concept.types else ()
         for name in (concept.name, *labels):
             owner.setdefault(spelling(name), concept.id)
     for concept in concepts:
@@ -326,16 +366,17 @@ def read_terminology(data: Path, lang: str, report: SkipReport) -> list[Concept]
     do = read_source(data, (*DOID, DOID_ES), report)
     hp = read_source(data, HP, report)
     mesh = read_source(data, (*MESH,), report) | read_source(data, (MESH_DISEASES,), report)
-    chosen = [concept._replace(types=("DO",)) for concept in do.values()]
-    chosen += [hp[id]._replace(types=("HP",)) for id in findings(hp)]
+    chosen = [concept._replace(types=("doid",)) for concept in do.values()]
+    chosen += [hp[id]._replace(types=("hp",)) for id in findings(hp)]
     chosen += select_mesh(mesh, lang)
     chosen = [concept._replace(xrefs=tuple(references(concept))) for concept in chosen]
-    return [thin(concept, lang) for concept in resolve(join(chosen), report)]
+    ours = {record.id: record for record in read(data, OURS, report)} if lang == "es" else {}
+    return [thin(concept, lang) for concept in resolve(join(chosen), ours, report)]
 
 
-def describe(data: Path) -> list[dict[str, str | int]]:
+def describe(data: Path, lang: str) -> list[dict[str, str | int]]:
     """Describe the files that are read, with their licences."""
-    files = [*DOID, DOID_ES, *HP, *MESH, MESH_DISEASES]
+    files = [*DOID, DOID_ES, *HP, *MESH, MESH_DISEASES, *([OURS] if lang == "es" else [])]
     found = []
     for file in files:
         found += Source(data / file.path, file.format, (data / file.path,)).describe(file.licence)
@@ -353,7 +394,12 @@ def build(data: Path, lang: str, path: Path) -> KnowledgeBase:
     report = SkipReport()
     concepts = read_terminology(data, lang, report)
     version = "DO 2026-07, HPO 2017-04 with current labels, MeSH 2024"
-    meta = {"name": f"open-{lang}", "version": version, "sources": describe(data), "compact": True}
+    meta = {
+        "name": f"open-{lang}",
+        "version": version,
+        "sources": describe(data, lang),
+        "compact": True,
+    }
     return build_kb(concepts, path, meta=meta, report=report)
 
 
