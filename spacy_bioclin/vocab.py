@@ -1,12 +1,24 @@
-"""Save a pipeline in its folder alone, and without the words of the notes that it has read."""
+"""Pipelines as folders and packages.
 
-from collections.abc import Iterable
+A pipeline is saved in its folder alone, and without the words of the notes that it has read. A
+package says with which versions of this one it works.
+"""
+
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
 from spacy.language import Language
 from spacy.strings import StringStore
+from spacy.util import get_model_meta, get_package_path, is_package
 
-from .errors import BioclinError
+from .about import __version__
+from .errors import BioclinError, BioclinWarning
+
+US = "spacy-bioclin"
 
 # Attributes of a lexeme that spaCy stores as strings, each with an underscore at its end.
 FORMS = ("orth_", "lower_", "norm_", "shape_", "prefix_", "suffix_")
@@ -68,3 +80,63 @@ def find_strings(nlp: Language) -> StringStore:
         for string in strings
         if string not in words or string in kept or strings[string] in vectors
     )
+
+
+def find_folder(pipeline: str) -> Path:
+    """Find the folder with the files of a pipeline.
+
+    pipeline (str): Name of an installed package, or a folder.
+    RETURNS (Path): The folder that has config.cfg.
+    """
+    if not is_package(pipeline):
+        return Path(pipeline)
+    folder = get_package_path(pipeline)
+    meta = get_model_meta(folder)
+    return folder / f"{meta['lang']}_{meta['name']}-{meta['version']}"
+
+
+def make_requirement(version: str) -> str:
+    """Require spacy-bioclin from a version on, below the next minor one."""
+    parsed = Version(version)
+    return f"{US}>={version},<{parsed.major}.{parsed.minor + 1}"
+
+
+def check_requirement(meta: Mapping[str, Any], installed: str = __version__) -> None:
+    """Check that a package of a pipeline works with the installed version of spacy-bioclin.
+
+    A pipeline that was not packaged requires nothing.
+
+    meta (Mapping): The meta.json of the pipeline.
+    installed (str): Version of spacy-bioclin.
+    RAISES (BioclinError): The package is for a newer version: this one may lack what it needs.
+    WARNS (BioclinWarning): The package is for an older version.
+    """
+    wanted = _find_requirement(meta)
+    if wanted is None or wanted.specifier.contains(installed, prereleases=True):
+        return
+    package = f"{meta.get('lang')}_{meta.get('name')}"
+    text = f"{package} {meta.get('version')} works with {wanted}, but {installed} is installed"
+    if any(
+        s.operator == ">=" and Version(installed) < Version(s.version) for s in wanted.specifier
+    ):
+        raise BioclinError(f'{text}: pip install "{wanted}"')
+    warnings.warn(
+        BioclinWarning(
+            f"{text}, so what it finds may differ: install a newer {package}, build it again with "
+            f'bioclin package, or pip install "{wanted}"'
+        ),
+        stacklevel=2,
+    )
+
+
+def _find_requirement(meta: Mapping[str, Any]) -> Requirement | None:
+    """Find what a meta.json, which may be of other people, requires of spacy-bioclin."""
+    lines = meta.get("requirements")
+    for line in lines if isinstance(lines, list) else ():
+        try:
+            wanted = Requirement(str(line))
+        except InvalidRequirement:
+            continue
+        if wanted.name.lower().replace("_", "-") == US:
+            return wanted
+    return None

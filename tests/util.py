@@ -139,3 +139,14 @@ def install_package(
     info = site / f"{name}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+def use_packages(monkeypatch, site: Path) -> None:  # type: ignore[no-untyped-def]
+    """Let Python find the packages of a folder, those of `install_package`, until the test ends."""
+    import sys
+
+    monkeypatch.syspath_prepend(site)
+    for info in site.glob("*.dist-info"):
+        name = info.name.partition("-")[0]
+        monkeypatch.setitem(sys.modules, name, None)  # so that it is forgotten in the end
+        del sys.modules[name]

@@ -29,6 +29,8 @@ def load_pipeline(
     device = choose_device(gpu_id)
     try:
         nlp = spacy.load(name, exclude=list_unneeded_of(name) if for_deid else [])
+    except BioclinError as error:
+        raise BioclinError(f"cannot load the pipeline {name!r}: {error}") from None
     except Exception as error:  # a package of other people can raise any error
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         raise BioclinError(

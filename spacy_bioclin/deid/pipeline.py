@@ -6,9 +6,10 @@ from typing import Any
 
 import spacy
 from spacy.language import Language
-from spacy.util import get_model_meta, get_package_path, is_package, load_config
+from spacy.util import is_package, load_config
 
 from ..errors import BioclinError
+from ..vocab import find_folder
 from .component import DEFAULT_CONFIG, LANGS, Deidentifier
 from .policy import Policy, load_policy, make_policy
 
@@ -169,19 +170,6 @@ def find_installed(lang: str, *, or_else: str) -> str:
         f"{names[-1]}-VERSION-py3-none-any.whl), {or_else} most names, places and occupations in "
         "running text"
     )
-
-
-def find_folder(pipeline: str) -> Path:
-    """Find the folder with the files of a pipeline.
-
-    pipeline (str): Name of an installed package, or a folder.
-    RETURNS (Path): The folder that has config.cfg.
-    """
-    if not is_package(pipeline):
-        return Path(pipeline)
-    folder = get_package_path(pipeline)
-    meta = get_model_meta(folder)
-    return folder / f"{meta['lang']}_{meta['name']}-{meta['version']}"
 
 
 def list_unneeded(config: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from spacy.util import load_config
 from ..about import __version__
 from ..errors import BioclinError, first_line
 from ..outputs import Output
-from ..vocab import check_components
+from ..vocab import check_components, make_requirement
 from .card import Provenance, find_linkers, make_meta, render_card
 
 CARD = "MODEL_CARD.md"
@@ -68,7 +68,7 @@ def build_wheel(
         stored,
         name=name,
         version=version,
-        requirement=requirement(__version__),
+        requirement=make_requirement(__version__),
         provenance=provenance,
         metrics=metrics,
         linkers=linkers,
@@ -161,12 +161,6 @@ def check_version(version: str) -> str:
         return str(Version(version))
     except InvalidVersion:
         raise BioclinError(f"--version is {version!r}: write it like 0.1.0 (PEP 440)") from None
-
-
-def requirement(version: str) -> str:
-    """Require spacy-bioclin from this version on, below the next minor one."""
-    parsed = Version(version)
-    return f"spacy-bioclin>={version},<{parsed.major}.{parsed.minor + 1}"
 
 
 def _lay_out(pipeline: Path, folder: Path, meta: dict[str, Any], card: str) -> Path:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.cli.deid.setup import Setup
-from tests.util import install_package, make_flagship
+from tests.util import install_package, make_flagship, use_packages
 
 # Check letters are right, and whose they are is nobody's.
 DNI = ("00000000T", "00000001R", "00000002W", "00000003A", "00000004G")
@@ -445,7 +445,7 @@ def test_the_installed_pipeline_is_the_default(tmp_path, monkeypatch):
     for way in ("pip install es_bioclin_sm-", "give --pipeline", "--rules-only"):
         assert way in " ".join(done.stderr.split())
     install_package(make_flagship(tmp_path / "made"), tmp_path / "site", "es_bioclin_sm", "1.2.0")
-    monkeypatch.syspath_prepend(tmp_path / "site")
+    use_packages(monkeypatch, tmp_path / "site")
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert "pipeline: es_bioclin_sm 1.2.0" in done.stderr and "only rules" not in done.stderr

@@ -7,9 +7,10 @@ import spacy
 from spacy.util import load_config
 
 from spacy_bioclin.deid import make_pipeline
-from spacy_bioclin.deid.pipeline import find_folder, find_installed, list_unneeded
+from spacy_bioclin.deid.pipeline import find_installed, list_unneeded
 from spacy_bioclin.errors import BioclinError
-from tests.util import install_package, make_flagship
+from spacy_bioclin.vocab import find_folder
+from tests.util import install_package, make_flagship, use_packages
 
 NOTE = "Acude Xabina con neumonía. DNI 12345678-Z."
 SAFE = "Acude [NOMBRE_SUJETO_ASISTENCIA] con neumonía. DNI [ID_SUJETO_ASISTENCIA]."
@@ -20,7 +21,7 @@ def test_the_largest_is_used_without_what_finds_no_phi(tmp_path, monkeypatch) ->
         install_package(
             make_flagship(tmp_path / size), tmp_path / "site", f"es_bioclin_{size}", version
         )
-    monkeypatch.syspath_prepend(tmp_path / "site")
+    use_packages(monkeypatch, tmp_path / "site")
     assert find_installed("es", or_else="") == "es_bioclin_md"
     assert (find_folder("es_bioclin_md") / "config.cfg").is_file()
     nlp = make_pipeline("es")

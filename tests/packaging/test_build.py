@@ -13,8 +13,9 @@ from spacy_bioclin.cli import app
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
-from spacy_bioclin.packaging.build import build_wheel, check_name, check_version, requirement
+from spacy_bioclin.packaging.build import build_wheel, check_name, check_version
 from spacy_bioclin.packaging.card import Corpus, Provenance
+from spacy_bioclin.vocab import make_requirement
 
 FIGURES = {"tp": 8, "fp": 2, "fn": 0, "p": 0.8, "r": 1.0, "f": 8 / 9, "f_interval": [0.81, 0.95]}
 STRICT = {"micro": FIGURES, "macro": {"f": 8 / 9}, "per_type": {"DISEASE": FIGURES}}
@@ -61,7 +62,7 @@ def test_wheel_requires_the_library_and_what_the_pipeline_uses(wheel):
     assert {"spacy-bioclin", "spacy-transformers"} <= names
     [ours] = [entry for entry in wanted if entry.startswith("spacy-bioclin")]
     assert set(ours.removeprefix("spacy-bioclin").split(",")) == set(
-        requirement(__version__).removeprefix("spacy-bioclin").split(",")
+        make_requirement(__version__).removeprefix("spacy-bioclin").split(",")
     )
 
 
@@ -191,4 +192,4 @@ def test_names_and_versions():
     assert check_version("1.0.0-rc.1") == "1.0.0rc1"
     with pytest.raises(BioclinError, match="--version"):
         check_version("newest")
-    assert requirement("0.9.3") == "spacy-bioclin>=0.9.3,<0.10"
+    assert make_requirement("0.9.3") == "spacy-bioclin>=0.9.3,<0.10"

@@ -106,9 +106,9 @@ class Setup(NamedTuple):
         import spacy
 
         from ...deid.component import VERSIONS
-        from ...deid.pipeline import find_folder
         from ...deid.secret import fingerprint_key
         from ...runner.records import fingerprint_files
+        from ...vocab import find_folder
 
         folder = None if self.pipeline is None else find_folder(self.pipeline)
         paths = [] if folder is None else sorted(folder.rglob("*"))
@@ -126,7 +126,7 @@ class Setup(NamedTuple):
         """Read the name and the version of the pipeline; None for rules alone."""
         from spacy.util import load_meta
 
-        from ...deid.pipeline import find_folder
+        from ...vocab import find_folder
 
         if self.pipeline is None:
             return None
