@@ -17,6 +17,7 @@ from benchmarks.readme_context import (
     measurement_table,
     nubes_table,
 )
+from benchmarks.readme_models import models_section
 from benchmarks.readme_ner import (
     HAS_READ,
     NAMES,
@@ -517,6 +518,7 @@ def results_section() -> str:
 
 PAGES = {
     "README.md": summary_table,
+    "docs/models.md": models_section,
     "docs/results.md": results_section,
     "docs/training.md": choices_section,
 }

@@ -30,6 +30,7 @@ PARTS = {
     "benchmarks.house_source",
     "benchmarks.readme",
     "benchmarks.readme_context",
+    "benchmarks.readme_models",
     "benchmarks.readme_ner",
     "benchmarks.deid.phi_suite.generate",
     "benchmarks.deid.phi_suite.templates",
