@@ -127,8 +127,10 @@ def test_speed_with_and_without_parts(pipeline, corpora, monkeypatch):
     seconds = {"all": 4.0, "ner": 1.0, "encoder": 2.0}
     one = {"seconds": {k: {"wall": [v], "cpu": [v]} for k, v in seconds.items()}}
     two = {"seconds": {"all": {"wall": [2.0], "cpu": [4.0]}}}
-    both = {1: {**one, "peak_memory_mb": 1}, 2: {**two, "peak_memory_mb": 2}}
+    memory = {1: {**one, "peak_memory_mb": 1}, 2: {**two, "peak_memory_mb": 2}}
+    both = {n: {**each, "load": {"load_seconds": n, "loaded_mb": 5}} for n, each in memory.items()}
     row = leaderboard_speed.summarize(both, 1_000_000)
+    assert row["load"]["load_seconds"] == 1
     assert row["words_per_second"] == {"1": 250_000, "2": 500_000}
     assert row["microseconds_per_word"] == {"all": 4.0, "encoder": 2.0, "ner": 3.0}
     assert row["words_per_second_without"] == {"ner": 1_000_000}
