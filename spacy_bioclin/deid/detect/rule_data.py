@@ -64,13 +64,15 @@ def read_entries(*langs: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]
     langs (str): Of LANGS.
     YIELDS (tuple[dict, dict]): The entry of a rule, and its macros.
     """
-    common: dict[str, str] = {}
-    for name in ("common", *dict.fromkeys(langs)):
-        content = _read(name)
-        macros = common | content["macros"]
-        common = common or macros
-        for entry in content["rules"]:
-            yield entry, macros
+    common: dict[str, str] = _read("common")["macros"]
+    yield from ((entry, common) for entry in _read("common")["rules"])
+    for lang in dict.fromkeys(langs):
+        macros = common
+        for name in (lang, f"{lang}_notes"):
+            content = _read(name)
+            macros = macros | content["macros"]
+            for entry in content["rules"]:
+                yield entry, macros
 
 
 # First names that are other words first.
@@ -107,9 +109,9 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
     """
 
     def compiled(key: str, suffix: str = "") -> re.Pattern[str] | None:
-        return _compile(_expand(entry[key], macros) + suffix) if key in entry else None
+        return _compile(f"(?:{expand(entry[key], macros)}){suffix}") if key in entry else None
 
-    source = _expand(entry["pattern"], macros)
+    source = expand(entry["pattern"], macros)
     pattern = _compile(source)
     confidence = entry["confidence"]
     check = CHECKS[entry["check"]] if "check" in entry else None
@@ -119,10 +121,10 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
         check = _make_phone_check(entry["phone"])
     separator = behind = None
     if label is not None:
-        separator = _compile(_expand(entry.get("separator", "<separator>"), macros))
+        separator = _compile(expand(entry.get("separator", "<separator>"), macros))
     if label is not None and "behind" in entry:
         value = source if "v" in pattern.groupindex else f"(?P<v>{source})"
-        behind = _compile(rf"(?<![0-9a-z])(?<![a-z]-){value}{_expand(entry['behind'], macros)}\Z")
+        behind = _compile(rf"(?<![0-9a-z])(?<![a-z]-){value}{expand(entry['behind'], macros)}\Z")
     return Rule(
         kind=entry["kind"],
         phi_type=entry["type"],
@@ -153,7 +155,7 @@ def make_label_rules(entry: dict[str, Any], macros: dict[str, str]) -> Iterator[
     dotted = ["[.] ?".join(acronym) + "[.]?" for acronym in entry.get("acronyms", ())]
     for label in [*entry["labels"], *entry.get("acronyms", ()), *dotted]:
         for word in _first_words(label, entry["kind"]):
-            groups.setdefault(word, []).append(_expand(label, macros))
+            groups.setdefault(word, []).append(expand(label, macros))
     for word, labels in groups.items():
         labels.sort(key=len, reverse=True)
         yield word, make_rule(entry, macros, rf"(?:{'|'.join(labels)})(?![a-z])")
@@ -173,9 +175,9 @@ def _first_words(label: str, kind: str) -> set[str]:
     return words
 
 
-def _expand(pattern: str, macros: dict[str, str]) -> str:
+def expand(pattern: str, macros: dict[str, str]) -> str:
     """Replace every <name> in a pattern by its macro."""
-    return _MACRO.sub(lambda m: f"(?:{_expand(macros[m[1]], macros)})", pattern)
+    return _MACRO.sub(lambda m: f"(?:{expand(macros[m[1]], macros)})", pattern)
 
 
 def _make_name_check(lang: str) -> Check:

@@ -16,7 +16,7 @@ from ...errors import BioclinError
 from ...text import FoldedText
 from ..spans import PhiSpan
 from .checks import Check
-from .rule_data import LANGS, Rule, first_names, make_label_rules, make_rule, read_entries
+from .rule_data import LANGS, Rule, expand, first_names, make_label_rules, make_rule, read_entries
 
 # Characters before a match, on its line or the line above, in which context words count.
 CONTEXT_WINDOW = 80
@@ -83,7 +83,8 @@ class RuleSet:
         elif "mark" in entry:
             rule = make_rule(entry, macros)
             gap = " " if entry.get("gap") else ""
-            self.by_mark.append((re.compile(entry["mark"]), gap, entry.get("back", ""), rule))
+            mark = re.compile(expand(entry["mark"], macros))
+            self.by_mark.append((mark, gap, entry.get("back", ""), rule))
         elif "labels" in entry:
             for word, rule in make_label_rules(entry, macros):
                 self.by_word.setdefault(word, []).append(rule)
