@@ -176,7 +176,12 @@ def _first_words(label: str, kind: str) -> set[str]:
 
 
 def expand(pattern: str, macros: dict[str, str]) -> str:
-    """Replace every <name> in a pattern by its macro."""
+    """Replace every <name> in a pattern by its macro.
+
+    pattern (str): A pattern of rules_*.yml.
+    macros (dict[str, str]): Name in <name> -> pattern.
+    RETURNS (str): A regular expression.
+    """
     return _MACRO.sub(lambda m: f"(?:{expand(macros[m[1]], macros)})", pattern)
 
 

@@ -1,4 +1,4 @@
-"""Find structured PHI by the rules in rules_common.yml, rules_es.yml and rules_en.yml.
+"""Find structured PHI by the rules in rules_common.yml, rules_LANG.yml and rules_LANG_notes.yml.
 
 A text is folded first (text.py): no rule sees its untouched form, so that invisible characters or
 another kind of blank, dash or digit hide nothing. It is then read three times: by words (labels

@@ -67,7 +67,7 @@ Marcapasos, S/N: [[PJN123456H]] device
 el [[3 de marzo de 2018]] date
 [[03-MAR-18]] y date
 [[12/IX/98]] date
-[[2018-03-03]]T10:30:00 date
+[[2018-03-03T10:30:00]] date
 desde [[2012]] date
 [[marzo de 2018]] date
 el día [[12/03]] date
@@ -137,6 +137,40 @@ CIAS: [[8345421671 X]] staff_id
 vive en [[Calle 35 # 69-41 apto. 175]] street
 Año de diagnóstico: [[2004]] date
 Próxima cita: [[3/09]] date
+el [[jueves 5]] a las 9 date
+Revisión el [[lunes 13 oct.]] en consulta date
+Cita el [[vier 22]] a las 9 date
+Peor desde el [[sábado]] por la noche date
+Operada la madrugada de [[Año Nuevo]], sin incidencias date
+Mareo el [[Jueves Santo]] por la tarde date
+Ingresó la noche de [[San Juan]], ebrio date
+el [[veintidós de julio]] se opera date
+[[12-IX]] cura date
+[[19/X]] cura date
+FUM [[4/9]], FPP pendiente date
+ingresado desde el [[16]] por fiebre date
+MSH|LAB|[[202304180714]]||ORU date
+Revisión en [[primavera del 25]], sin prisa date
+Mujer de [[81]], vive sola age
+Sra. Amparo ([[92]]) agitada age
+aparenta unos [[cincuenta]]. Soliloquios age
+Dr. Cordero (busca [[4471]]) phone
+DECT [[71-440]], turno phone
+Cel [[02344-15-44-1180]], llamar phone
+llamar al [[nueve cinco cinco tres uno cuatro cero ocho tres]] phone
+ficha [[55-2071]], control record_id
+Expte. [[TS/2019/0447]], abierto record_id
+M.P. [[31.882/4]], firma licence_id
+LE [[8.441.207]], traslado national_id
+tubo [[99-20416]], pendiente contact_id
+sigue a [[@marc_9x]] en redes user_name
+su hija [[Casilda]] avisa patient_name
+[[Mujer]] de 52 años sex
+en la [[Residencia Los Olmos]], estable hospital
+va al [[CESFAM Las Lomas]], control health_centre
+trabaja en [[Construcciones Peñalara]], en paro organization
+El padre es [[encofrador]] y fuma profession
+vive en la [[c/ virgen de las nieves 14]], sola street
 """
 ENGLISH = r"""
 SSN: [[536904399]] insurance_id
@@ -169,7 +203,7 @@ since [[2012]] date
 a [[92-year-old]] man age
 a [[94-year-old]] woman age
 [[102 y/o]] male age
-seen by her GP, [[45 yo]], anxious age
+seen by her GP, [[45]] yo, anxious age
 a [[ninety-four-year-old]] man age
 lives at [[123 Main Street, Apt 4B]] street
 [[1600 Pennsylvania Ave NW]] street
@@ -193,6 +227,45 @@ Registration: [[BD12-RDH]] vehicle
 MAC [[49DB.F99A.D26D]] device
 Year of surgery: [[2010]] date
 [[20140305]] (Discharge date) date
+Review [[Mon 22 July]] in clinic date
+rang on [[Thursday 20th]], well date
+worse since [[Sun]] night date
+seen on [[Friday]], well date
+last seen [[Ash Wednesday]] at home date
+after [[Boxing Day]] she fell date
+on the [[twenty second of june]] she fell date
+switched to doxy on the [[sixth]]. date
+slept badly since the [[12th]]. date
+EDD [[19/8]] by scan date
+Cr 1.1 ([[5/3]]) and rising date
+MSH|EPRO|[[202404031122]]||ADT date
+since [[fall of 2021]], stable date
+by [[mid-June]] she was well date
+her mum Comfort ([[91]]) rang age
+Rose Hill [[81]]F, off legs age
+TRAN, Bao, [[62]]/M, renal mass age
+[[22]] mo F with croup age
+she is [[44]] and well age
+Brother Prince, [[5]], asthma age
+bleep [[3367]], please phone
+paged [[7-7141]], waiting phone
+renal fellow, p[[2-1190]] phone
+ring [[021 555 0136]], please phone
+text [[970/555/0108]], please phone
+EL claim reference for insurer: [[EL/24/00931-P]]. other_id
+IMC [[418832]], signed licence_id
+PPS [[6477863B]], seen national_id
+van, reg [[192-TN-4471]], parked vehicle
+Youghal, [[P36 X8K2]] postcode
+daughter [[Carmen]] came patient_name
+CPN [[Mo]] rang staff_name
+seen by [[K. Blunt]], triage staff_name
+moved to [[Ward 21]], stable hospital
+from [[Tollgate Medical Practice]], fax hospital
+lives in [[Farmington]], alone city
+retired [[school cook]], widow profession
+at [[Pine Needle Elementary]], Duluth organization
+flat at [[41 Harbour Parade]], Youghal street
 """
 LOOK_ALIKES = {
     "es": """
@@ -214,6 +287,8 @@ Rosa de Bengala positivo, Paul Bunnell negativo, ANA negativos, ictericia, Flora
 es dependiente para las actividades, fallo mecánico, nombre comercial, trabaja de noche
 enfermedad de Wilson, signo de Murphy, escala de Norton, síndrome de Gilbert
 L4-L5, C5-C6, vitamina D. Suspende; 20 Gy en 10 fracciones
+fuerza 4/V, soplo II/VI, los lunes y jueves, cada martes, EVA (8), Barthel (85), T 38 C. Consciente
+quiste Bosniak I. Sin captación, mama izquierda, a los 6 meses de la cirugía, hace 12 años
 """,
     "en": """
 BP 120/80, HR 72, T 98.6, O2 sat 98% on RA
@@ -224,6 +299,9 @@ for 20 years, 3 months ago, at 10:30 am, 30 pack-years
 may 10 mg, may improve in 3 to 5 days, call 911
 Gene Clonality Assay; Ann Arbor stage IV, Will return, Grace period
 range 3.9-5.6 mEq/L; 60-109 mg/dL. Staff ID: none. Physician: unknown.
+Sat 98% on air, in the sun, every Monday, Mon-Sun box, the third day, the 6th rib, Christmas factor
+Barthel (85), Figure (3), 5/7 course, strength (5/5), ratio 12/08, 18F-FDG, vision 6/18, x100
+fracture clinic, emergency department, Fick CO 4.4, N/A. Stable
 size 3.4 x 2.1 x 1.2 cm, 100,000 CFU, 150-200-250
 """,
 }
