@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from thinc.api import Optimizer, get_torch_default_device, xp2torch
+from thinc.api import Model, Optimizer, get_torch_default_device, xp2torch
 from thinc.shims.shim import Shim
 from torch import nn
 
@@ -55,6 +55,8 @@ class TorchShim(Shim):
         self.is_repeated = False
         # Loaded weights are views of the bytes they came in.
         self._is_view = False
+        # Number format of stored weights, see `store_in_half`.
+        self.stored_dtype = torch.float32
 
     @property
     def module(self) -> Any:
@@ -230,7 +232,13 @@ class TorchShim(Shim):
 
     def to_bytes(self) -> bytes:
         """Write settings and weights, see `pack_weights`; without a module, `MAGIC` alone."""
-        return MAGIC if self._model is None else pack_weights(self.cfg, self.get_weights())
+        if self._model is None:
+            return MAGIC
+        weights = {
+            key: weight.to(self.stored_dtype) if weight.is_floating_point() else weight
+            for key, weight in self.get_weights().items()
+        }
+        return pack_weights(self.cfg, weights)
 
     def from_bytes(self, data: bytes) -> "TorchShim":
         """Load what `to_bytes` wrote. On CPU the weights are views of `data`, not a second copy.
@@ -262,6 +270,19 @@ class TorchShim(Shim):
     def outline(self, cfg: dict[str, Any]) -> nn.Module:
         """Build a module that has the weights of `build`, for a look at their shapes."""
         return self._build(**cfg)
+
+
+def store_in_half(model: Model) -> None:
+    """Store the weights of a model in half precision (fp16) from now on: half of the bytes.
+
+    Weights above 65,504 would become infinite, which `TorchShim.from_bytes` refuses.
+
+    model (Model): Any thinc model; weights of thinc layers stay as they are.
+    """
+    for node in model.walk():
+        for shim in node.shims:
+            if isinstance(shim, TorchShim):
+                shim.stored_dtype = torch.float16
 
 
 def add_gradients(module: nn.Module, outputs: tuple[Any, ...], gradients: list[Any]) -> None:

@@ -2,10 +2,11 @@
 
 import pytest
 import torch
-from thinc.api import Adam
+from thinc.api import Adam, Model
 
-from spacy_bioclin.torch_bridge.shim import TorchShim
-from spacy_bioclin.torch_bridge.weights_io import MAGIC
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.torch_bridge.shim import TorchShim, store_in_half
+from spacy_bioclin.torch_bridge.weights_io import ALIGNMENT, MAGIC
 
 
 def make_shim(lr_scale=1.0):
@@ -95,6 +96,22 @@ def test_bytes_round_trip_and_bad_bytes():
         wrong.from_bytes(shim.to_bytes())
     empty = TorchShim(lambda **cfg: torch.nn.Linear(5, 2), lr_scale=1.0)
     assert empty.to_bytes() == MAGIC
+
+
+def test_weights_stored_in_half_precision_take_half_of_the_bytes():
+    shim = make_shim()
+    n_bytes = len(shim.to_bytes())
+    n_weights = sum(weight.numel() for weight in shim.module.parameters())
+    model = Model("bridge", lambda model, x, is_train: (x, None), shims=[shim])
+    store_in_half(model)
+    again = make_shim()
+    again.from_bytes(shim.to_bytes())
+    assert n_bytes - len(shim.to_bytes()) >= 2 * n_weights - ALIGNMENT
+    assert again.module.weight.dtype == torch.float32
+    assert torch.equal(again.module.weight, shim.module.weight.half().float())
+    shim.module.weight.data.fill_(1e6)
+    with pytest.raises(BioclinError, match="not finite"):
+        again.from_bytes(shim.to_bytes())
 
 
 def test_training_does_not_touch_the_bytes_it_was_loaded_from():

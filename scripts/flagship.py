@@ -1,0 +1,246 @@
+"""Make the pipelines that ship, es_bioclin_sm and en_bioclin_sm.
+
+    python scripts/flagship.py corpora es corpus/flagship-es
+    python scripts/flagship.py train corpus/flagship-es training/flagship-es --encoder ENCODER
+    python scripts/flagship.py assemble training/flagship-es/model-last corpus/flagship-es OUT --kb KB
+
+`python -m spacy project run flagship . --vars.lang es` runs these and the steps between them.
+configs/flagship.yml names the corpora. A document that shares text with the test split of any of
+them is in no training corpus, under no label.
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import spacy
+import typer
+from rich.console import Console
+from spacy.util import load_config
+from spacy.vocab import Vocab
+from thinc.api import Config
+
+from spacy_bioclin.catalog.tasks import COMMON_LAYER, Task, find_data, find_task
+from spacy_bioclin.cli.faults import report_faults
+from spacy_bioclin.corpora.convert import convert_to_docs
+from spacy_bioclin.corpora.docbin import read_docs, write_docs
+from spacy_bioclin.corpora.overlap.docs import find_overlaps
+from spacy_bioclin.corpora.overlap.lists import format_id_list
+from spacy_bioclin.corpora.overlap.merge import merge_docs
+from spacy_bioclin.deid.fit import calibrate
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.outputs import Output, write_atomic
+from spacy_bioclin.settings import Settings, read_settings, read_yaml
+from spacy_bioclin.torch_bridge.shim import store_in_half
+from spacy_bioclin.training.state import STATE
+from spacy_bioclin.vocab import save_pipeline
+
+ROOT = Path(__file__).resolve().parents[1]
+RECIPES = ROOT / "configs" / "flagship.yml"
+CONFIG = ROOT / "configs" / "flagship.cfg"
+MERGED, NOTES = "merged", "invented"
+PHI_LAYER = "phi"
+DEV_SHARE = 10  # one document of so many is dev
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+class Recipe(Settings):
+    """What the pipeline of a language learns from; configs/flagship.yml describes the keys."""
+
+    labels: list[str]
+    corpora: list[str]
+    merged: list[str]
+    phi: list[str]
+    scheme: str
+    notes: int
+    texts: list[str]
+    updates: int
+
+
+def read_recipe(lang: str) -> Recipe:
+    """Read the recipe of a language.
+
+    RAISES (BioclinError): There is none, or it has a mistake.
+    """
+    recipes = read_yaml(RECIPES)
+    if lang not in recipes:
+        raise BioclinError(f"language {lang!r}: {RECIPES.name} has {', '.join(recipes)}")
+    return read_settings(Recipe, recipes[lang], where=f"{RECIPES.name}, {lang}")
+
+
+@app.command("corpora")
+@report_faults
+def make_corpora(
+    lang: Annotated[str, typer.Argument(help="Language: es or en")],
+    out: Annotated[Path, typer.Argument(help="Folder for the corpora and config.cfg")],
+) -> None:
+    """Write the corpora of a language, without test documents in train and dev, and config.cfg."""
+    recipe = read_recipe(lang)
+    names = [*recipe.corpora, *recipe.phi]
+    for name in names:
+        for split in ("train", "dev", "test"):
+            convert(name, recipe, split, find_file(out, name, split))
+    if recipe.merged:
+        merge(recipe, out)
+    invent(lang, recipe, out)
+    tasks = find_tasks(recipe)
+    tests = [find_file(out, name, "test") for name in names]
+    for split in ("train", "dev"):
+        paths = [find_file(out, name, split) for name in tasks[split]]
+        held_out = tests if split == "dev" else [*tests, *_find_files(out, tasks["dev"], "dev")]
+        leave_out(paths, held_out, out / f"{split}-leave-out.txt")
+    make_config(lang, recipe, out).to_disk(out / "config.cfg")
+
+
+def find_file(out: Path, name: str, split: str) -> Path:
+    """Find the file of a split of a corpus."""
+    return out / name / f"{split}.spacy"
+
+
+def _find_files(out: Path, names: Iterable[str], split: str) -> list[Path]:
+    return [find_file(out, name, split) for name in names]
+
+
+def find_tasks(recipe: Recipe) -> dict[str, dict[str, str]]:
+    """List the corpora of train and dev, and the component that learns from each.
+
+    RETURNS (dict[str, dict[str, str]]): Split -> name of the corpus -> component.
+    """
+    alone = [name for name in recipe.corpora if name not in recipe.merged]
+    merged = [MERGED] if recipe.merged else []
+    phi = dict.fromkeys([*recipe.phi, *([NOTES] if recipe.notes else [])], "phi")
+    return {
+        "train": {**dict.fromkeys([*merged, *alone], "ner"), **phi},
+        "dev": {**dict.fromkeys(recipe.corpora, "ner"), **phi},
+    }
+
+
+def convert(name: str, recipe: Recipe, split: str, out: Path) -> None:
+    """Convert a split of a task of the catalogue.
+
+    Train is all that is not test, but for the tenth of the documents whose ids have the smallest
+    hashes. That tenth is dev: a case that several corpora annotate is in the dev of all.
+    """
+    task = find_task(name)
+    data = find_data(name)
+    sources = ("test",) if split == "test" else ("train", "dev")
+    paths = dict.fromkeys(data / path for source in sources for path in task.splits[source])
+
+    def keep(id: str) -> bool:
+        belongs = any(task.has_document(source, id) for source in sources)
+        return belongs and (split == "test" or is_dev(id) == (split == "dev"))
+
+    Console(stderr=True, highlight=False).print(f"{name}, {split}", markup=False)
+    options: dict[str, Any] = {"layers": task.layers, "labels": task.labels}
+    if name in recipe.corpora:
+        options = choose_labels(task, recipe.labels)
+    convert_to_docs(task.format, [*paths], out, lang=task.lang, keep=keep, task=name, **options)
+
+
+def is_dev(id: str) -> bool:
+    """Tell whether a document that is not in a test split is dev."""
+    return int(hashlib.sha256(id.encode()).hexdigest(), 16) % DEV_SHARE == 0
+
+
+def choose_labels(task: Task, wanted: Collection[str]) -> dict[str, Any]:
+    """Choose how labels are renamed, their layers, and the labels that the task annotates."""
+    labels = {label: new for label, new in task.common.items() if new in wanted}
+    annotated = sorted({new for new in labels.values() if new})
+    layers = {**dict.fromkeys(annotated, COMMON_LAYER), "*": None}
+    return {"labels": labels, "layers": layers, "annotated_labels": annotated}
+
+
+def merge(recipe: Recipe, out: Path) -> None:
+    """Merge the training documents of the corpora that annotate the same notes."""
+    vocab = Vocab()
+    paths = {name: find_file(out, name, "train") for name in recipe.merged}
+    docs, _ = merge_docs({name: read_docs(path, vocab) for name, path in paths.items()})
+    write_docs(docs, find_file(out, MERGED, "train"))
+
+
+def invent(lang: str, recipe: Recipe, out: Path) -> None:
+    """Invent notes with PHI for train and dev."""
+    return  # filled in later
+
+
+def leave_out(paths: list[Path], held_out: list[Path], out: Path) -> None:
+    """List the documents of corpora that share text with held-out ones."""
+    found = find_overlaps(paths, held_out)
+    ids = {id for overlap in found.values() for listed in overlap.ids.values() for id in listed}
+    write_atomic(out, format_id_list(ids, "documents that overlap with test splits"))
+    for path, overlap in found.items():
+        own = {id for listed in overlap.ids.values() for id in listed}
+        print(f"{path}: {overlap.n_docs:,} documents, {len(own):,} left out")
+
+
+def make_config(lang: str, recipe: Recipe, out: Path) -> Config:
+    """Fill in the corpora and the number of updates."""
+    config = load_config(CONFIG, {"nlp.lang": lang})
+    tasks = find_tasks(recipe)
+    tests = [str(find_file(out, name, "test")) for name in (*recipe.corpora, *recipe.phi)]
+    for split in ("train", "dev"):
+        corpora = config["corpora"][split]
+        corpora["leave_out"] = str(out / f"{split}-leave-out.txt")
+        corpora["held_out"] = tests
+        corpora["tasks"] = {
+            name: {"path": str(find_file(out, name, split)), "heads": [head]}
+            for name, head in tasks[split].items()
+        }
+    config["training"]["max_steps"] = recipe.updates * len(tasks["train"])
+    config["training"]["eval_frequency"] = config["training"]["max_steps"] // 4
+    return config
+
+
+@app.command()
+@report_faults
+def train(
+    corpora: Annotated[Path, typer.Argument(help="Folder that `corpora` wrote")],
+    out: Annotated[Path, typer.Argument(help="Folder for the trained pipeline")],
+    encoder: Annotated[str, typer.Option(help="Folder or hub name of the encoder")],
+    seed: Annotated[int, typer.Option(help="Random seed")] = 0,
+    gpu_id: Annotated[int, typer.Option(help="GPU to use; -1 for the CPU")] = -1,
+) -> None:
+    """Train the pipeline with `bioclin train`, or resume a training that was interrupted."""
+    command = ["-m", "spacy_bioclin", "train", str(corpora / "config.cfg"), "-o", str(out)]
+    command += ["--paths.encoder", encoder, "--system.seed", str(seed), "--gpu-id", str(gpu_id)]
+    command += ["--resume" if (out / STATE).exists() else "--overwrite"]
+    raise typer.Exit(subprocess.run([sys.executable, *command]).returncode)
+
+
+@app.command()
+@report_faults
+def assemble(
+    trained: Annotated[Path, typer.Argument(help="Folder of the trained pipeline")],
+    corpora: Annotated[Path, typer.Argument(help="Folder that `corpora` wrote")],
+    out: Annotated[Path, typer.Argument(help="Folder for the whole pipeline")],
+    kb: Annotated[Path, typer.Option(help="Folder of the knowledge base to link to")],
+) -> None:
+    """Add the components that do not learn, and calibrate PHI on the dev notes."""
+    output = Output(out, inputs=[trained, corpora, kb], overwrite=True, marker="config.cfg")
+    nlp = spacy.load(trained)
+    for _, component in nlp.components:
+        if model := getattr(component, "model", None):
+            store_in_half(model)
+    nlp.add_pipe("bioclin_sections", "sections", after="sentences")
+    nlp.add_pipe("bioclin_phi_rules", "rules", after="phi")
+    nlp.add_pipe("bioclin_context", "context", after="ents")
+    nlp.add_pipe("bioclin_measurements", "measurements", after="context")
+    nlp.add_pipe("bioclin_linker", "linker", after="measurements", config={"kb": str(kb)})
+    nlp.add_pipe("bioclin_deid", "deid", before="cleaner")
+    recipe = read_recipe(nlp.lang)
+    phi = [name for name, head in find_tasks(recipe)["dev"].items() if head == "phi"]
+    docs = [doc for name in phi for doc in read_docs(find_file(corpora, name, "dev"), nlp.vocab)]
+    report = calibrate(nlp, docs, None)
+    with output.open_folder() as folder:
+        save_pipeline(nlp, folder)
+        text = json.dumps(report, indent=2) + "\n"
+        (folder / "deid_calibration_report.json").write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    app()
