@@ -1,5 +1,6 @@
 """How each config differs from ner.cfg, key by key. Any other difference is a mistake."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -143,12 +144,33 @@ for _key, _value in (
 ):
     SEVERAL[f"training.batcher.{_key}"] = ABSENT
     SEVERAL[f"training.batcher.batcher.{_key}"] = _value
+# A second head, for PHI; scripts/flagship.py adds the tasks of a language.
+FLAGSHIP = {
+    **{key: value for key, value in SEVERAL.items() if ".tasks." not in key},
+    **{
+        key: value
+        for key, value in DEMO.items()
+        if re.match(r"components\.phi\.(?!.*tok2vec)", key)
+    },
+    **{
+        key.replace("components.ner.", "components.phi."): value
+        for key, value in LEXICAL.items()
+        if value != ABSENT
+    },
+    "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "ents", "cleaner"],
+    "corpora.train.tasks": {},
+    "corpora.dev.tasks": {},
+    "training.max_steps": 3600,
+    "training.eval_frequency": 900,
+}
+del FLAGSHIP["paths.corpora"]
 DIFFERENCES = {
     "ner.cfg": {},
     "ner-lexical.cfg": LEXICAL,
     "deid.cfg": DEID,
     "demo.cfg": DEMO,
     "several.cfg": SEVERAL,
+    "flagship.cfg": FLAGSHIP,
 }
 
 
