@@ -124,7 +124,7 @@ def find_tasks(recipe: Recipe) -> dict[str, dict[str, str]]:
     """
     alone = [name for name in recipe.corpora if name not in recipe.merged]
     merged = [MERGED] if recipe.merged else []
-    phi = dict.fromkeys([*recipe.phi, *([NOTES] if recipe.notes else [])], "phi")
+    phi = dict.fromkeys([*recipe.phi, NOTES], "phi")
     return {
         "train": {**dict.fromkeys([*merged, *alone], "ner"), **phi},
         "dev": {**dict.fromkeys(recipe.corpora, "ner"), **phi},
@@ -177,8 +177,14 @@ def merge(recipe: Recipe, out: Path) -> None:
 
 
 def invent(lang: str, recipe: Recipe, out: Path) -> None:
-    """Invent notes with PHI for train and dev."""
-    return  # filled in later
+    """Invent notes with PHI for train and, with other names, for dev."""
+    data = find_data(recipe.corpora[0])
+    texts = [word for path in recipe.texts for word in ("--texts", str(data / path))]
+    splits = (("train", recipe.notes, "training"), ("dev", recipe.notes // 10, "held-out"))
+    for seed, (split, number, names) in enumerate(splits):
+        command = ["invent-notes", "-o", str(find_file(out, NOTES, split)), "--lang", lang]
+        command += ["--number", str(number), "--seed", str(seed), "--names", names, *texts]
+        run("-m", "spacy_bioclin", *command, "--scheme", recipe.scheme, "--overwrite")
 
 
 def write_unseen(out: Path, name: str, tests: list[Path]) -> None:
