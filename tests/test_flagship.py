@@ -1,0 +1,122 @@
+"""The script that makes the pipelines that ship, on the demo's notes and invented ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+from thinc.api import Config
+from typer.testing import CliRunner
+
+from scripts import flagship
+from spacy_bioclin.corpora.docbin import read_docs, read_texts, write_docs
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Concept
+from spacy_bioclin.types import GOLD_KEY
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+RECIPE = {
+    "labels": ["PROBLEM", "DRUG"],
+    "corpora": ["demo"],
+    "merged": [],
+    "quoted": ["demo"],
+    "phi": [],
+    "scheme": "meddocan",
+    "notes": 20,
+    "texts": [],
+    "updates": 1,
+}
+
+
+def run(*words: object) -> str:
+    result = CliRunner().invoke(flagship.app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("flagship")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        patch.setattr(flagship, "read_yaml", lambda path: {"es": RECIPE})
+        run("corpora", "es", folder / "corpora")
+    return folder / "corpora"
+
+
+def list_ids(path: Path) -> set[str]:
+    return {id for id, _ in read_texts(path)}
+
+
+def test_splits_share_no_document(corpora: Path) -> None:
+    splits = [list_ids(corpora / "demo" / f"{split}.spacy") for split in ("train", "dev", "test")]
+    assert all(splits)
+    assert not splits[0] & splits[1] and not splits[0] & splits[2] and not splits[1] & splits[2]
+    assert all(flagship.is_dev(id) for id in splits[1])
+    assert len(list_ids(corpora / "invented" / "train.spacy")) == RECIPE["notes"]
+
+
+def test_config_has_the_corpora_of_the_recipe(corpora: Path) -> None:
+    config = Config().from_disk(corpora / "config.cfg", interpolate=False)
+    for split in ("train", "dev"):
+        tasks = config["corpora"][split]["tasks"]
+        assert {name: task["heads"] for name, task in tasks.items()} == {
+            "demo": ["ner"],
+            "invented": ["phi"],
+        }
+        assert config["corpora"][split]["held_out"] == [str(corpora / "demo" / "test.spacy")]
+    assert config["training"]["max_steps"] == 2
+
+
+def test_documents_that_share_text_with_held_out_ones_become_test(
+    corpora: Path, tmp_path: Path
+) -> None:
+    """What a corpus annotates in the held-out cases of another is its test split."""
+    vocab = spacy.blank("es").vocab
+    train = list(read_docs(corpora / "demo" / "train.spacy", vocab))
+    other = tmp_path / "other"
+    write_docs(train[1:], flagship.find_file(tmp_path, "other", "train"))
+    write_docs(train[:1], flagship.find_file(tmp_path, "other", "dev"))
+    write_docs(train[:2], tmp_path / "tests.spacy")
+    flagship.write_unseen(tmp_path, "other", [tmp_path / "tests.spacy"])
+    expected = {doc.user_data[GOLD_KEY]["id"] for doc in train[:2]}
+    assert list_ids(other / "test.spacy") == expected
+    flagship.leave_out([other / "train.spacy"], [other / "test.spacy"], tmp_path / "list.txt")
+    listed = (tmp_path / "list.txt").read_text("utf-8").splitlines()
+    assert {line for line in listed if not line.startswith("#")} == expected - {
+        train[0].user_data[GOLD_KEY]["id"]
+    }
+
+
+def test_language_without_a_recipe(tmp_path: Path) -> None:
+    result = CliRunner().invoke(flagship.app, ["corpora", "fr", str(tmp_path / "corpora")])
+    assert result.exit_code == 1
+    assert "language 'fr': flagship.yml has es, en" in result.output
+
+
+def test_training_assembly_and_scores(
+    corpora: Path, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(flagship, "read_yaml", lambda path: {"es": RECIPE})
+    concept = Concept("C1", "neumonía", "es")
+    build_kb([concept], tmp_path / "kb")
+    run("train", corpora, tmp_path / "training", "--encoder", tiny_encoder)
+    trained = tmp_path / "training" / "model-last"
+    run("assemble", trained, corpora, tmp_path / "whole", "--kb", tmp_path / "kb")
+    nlp = spacy.load(tmp_path / "whole")
+    assert nlp.pipe_names == [
+        *("sentences", "sections", "transformer", "ner", "phi", "rules", "ents", "context"),
+        *("measurements", "linker", "deid", "cleaner"),
+    ]
+    sizes = [
+        (each / "transformer" / "model").stat().st_size for each in (tmp_path / "whole", trained)
+    ]
+    assert sizes[0] < 0.7 * sizes[1]
+    doc = nlp("Dra. Marta Olmedo, teléfono 600 123 456. TA 120/80.")
+    assert "600" not in doc._.deid.text
+    run("evaluate", tmp_path / "whole", corpora, tmp_path / "metrics")
+    scores = json.loads((tmp_path / "metrics" / "demo.json").read_text("utf-8"))
+    assert "clinical" in scores["layers"]
