@@ -1,8 +1,8 @@
 """Make the pipelines that ship, es_bioclin_sm and en_bioclin_sm.
 
-    python scripts/flagship.py corpora es corpus/flagship-es
-    python scripts/flagship.py train corpus/flagship-es training/flagship-es --encoder ENCODER
-    python scripts/flagship.py assemble training/flagship-es/model-last corpus/flagship-es pipeline
+    python -m scripts.flagship corpora es corpus/flagship-es
+    python -m scripts.flagship train corpus/flagship-es training/flagship-es --encoder ENCODER
+    python -m scripts.flagship assemble training/flagship-es/model-last corpus/flagship-es pipeline
 
 `python -m spacy project run flagship . --vars.lang es` runs these and the steps between them.
 configs/flagship.yml names the corpora. No document that shares text with a test document is in a
@@ -27,6 +27,7 @@ from spacy.util import load_config
 from spacy.vocab import Vocab
 from thinc.api import Config
 
+from scripts.terminology import linker_settings
 from spacy_bioclin.catalog.tasks import COMMON_LAYER, Task, find_data, find_task
 from spacy_bioclin.cli.faults import report_faults
 from spacy_bioclin.corpora.convert import convert_to_docs
@@ -268,7 +269,8 @@ def assemble(
     nlp.add_pipe("bioclin_phi_rules", "rules", after="phi")
     nlp.add_pipe("bioclin_context", "context", after="ents")
     nlp.add_pipe("bioclin_measurements", "measurements", after="context")
-    nlp.add_pipe("bioclin_linker", "linker", after="measurements", config={"kb": str(kb)})
+    settings = {"kb": str(kb), **linker_settings(nlp.lang)}
+    nlp.add_pipe("bioclin_linker", "linker", after="measurements", config=settings)
     nlp.add_pipe("bioclin_deid", "deid", before="cleaner")
     recipe = read_recipe(nlp.lang)
     phi = [name for name, head in find_tasks(recipe)["dev"].items() if head == "phi"]

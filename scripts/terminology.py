@@ -13,6 +13,7 @@ and anatomy of MeSH are left out, because their names differ.
 """
 
 import argparse
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from spacy_bioclin.catalog.tasks import DOWNLOADS
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
@@ -409,7 +411,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--lang", required=True, choices=["es", "en"])
-    parser.add_argument("--data", required=True, type=Path, help="folder with doid, hpo and mesh")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("BIOCLIN_DATA", DOWNLOADS),
+        help="folder with doid, hpo and mesh; default: $BIOCLIN_DATA, else %(default)s",
+    )
     parser.add_argument("-o", "--output", required=True, type=Path, help="folder to write")
     args = parser.parse_args()
     kb = build(args.data, args.lang, args.output)
