@@ -93,9 +93,9 @@ def make_corpora(
     names = [*recipe.corpora, *recipe.phi]
     quoted = names if all_tests else recipe.quoted
     for name in names:
-        others = ("train", "dev") if name in quoted else ("train", "dev", "test")
+        sources = ("train", "dev") if name in quoted else ("train", "dev", "test")
         for split in ("train", "dev"):
-            convert(name, recipe, others, split, find_file(out, name, split))
+            convert(name, recipe, sources, split, find_file(out, name, split))
         if name in quoted:
             convert(name, recipe, ("test",), "test", find_file(out, name, "test"))
     if recipe.merged:
@@ -107,7 +107,9 @@ def make_corpora(
             write_unseen(out, name, tests)
     tasks = find_tasks(recipe)
     for split in ("train", "dev"):
-        dev = [find_file(out, name, "dev") for name in tasks["dev"]] if split == "train" else []
+        # Invented notes of train and dev share layouts, and differ in names.
+        others = [name for name in tasks["dev"] if name != NOTES] if split == "train" else []
+        dev = [find_file(out, name, "dev") for name in others]
         paths = [find_file(out, name, split) for name in tasks[split]]
         leave_out(paths, [*tests, *dev], out / f"{split}-leave-out.txt")
     make_config(lang, recipe, out, tests).to_disk(out / "config.cfg")
