@@ -131,7 +131,9 @@ def find_entities(
         marginals = mean_marginals(variables)
         path = crf.most_probable_tags(marginals, batch.packing, legal)
         tags = np.empty(path.shape, dtype=np.int64)
-        tags[:, batch.packing.rows] = path
+        # An array: numpy takes a tensor of one element for a number, and drops the axis.
+        rows = batch.packing.rows.numpy()
+        tags[:, rows] = path
         lengths = all_lengths[batch.docs.start : batch.docs.stop]
         ends = np.cumsum(lengths)
         starts = ends - lengths
@@ -154,7 +156,7 @@ def find_entities(
                 found[doc].append(Entity(start, end, tag_sets[n].labels[label], p))
         if doubtful_from is not None:
             posterior = np.empty((*path.shape, tag_sets[0].n_tags))
-            posterior[:, batch.packing.rows] = marginals.numpy()
+            posterior[:, rows] = marginals.numpy()
             for doc, start, end in zip(batch.docs, starts.tolist(), ends.tolist(), strict=True):
                 for n, tag_set in enumerate(tag_sets):
                     here = posterior[n, start:end], tags[n, start:end]

@@ -95,6 +95,20 @@ def test_all_at_once_equals_one_by_one(scheme, labels, nested, noise):
     assert sum(map(len, found)) > 10
 
 
+@pytest.mark.parametrize("lengths", [[1], [0, 1], [1, 1]])
+@pytest.mark.parametrize("nested", [True, False])
+def test_docs_of_one_token(lengths, nested):
+    tag_sets = make_tag_sets("ABC", scheme="BILUO", nested=nested)
+    shape = sum(lengths), len(tag_sets), tag_sets[0].n_tags
+    emissions = torch.randn(shape, generator=torch.manual_seed(0))
+    zeros = [torch.zeros(shape[1:]), torch.zeros(shape[1:]), torch.zeros((*shape[1:], shape[2]))]
+    scores = TagScores(emissions, zeros[2], zeros[0], zeros[1], lengths)
+    grammar = make_grammar(tag_sets, torch.device("cpu"))
+    expected = find_one_by_one(scores, tag_sets, grammar)
+    found = find_entities(scores, tag_sets, grammar, doubtful_from=1.0)
+    assert [[e[:3] for e in doc] for doc in found] == [[e[:3] for e in doc] for doc in expected]
+
+
 @pytest.mark.parametrize("outside", [0.0, 3.0, 6.0])
 @pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
 @pytest.mark.parametrize("nested", [True, False])
