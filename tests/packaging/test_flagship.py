@@ -16,7 +16,7 @@ from spacy_bioclin.types import GOLD_KEY
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RECIPE = {
     "labels": ["PROBLEM", "DRUG"],
     "corpora": ["demo"],
