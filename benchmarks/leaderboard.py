@@ -10,8 +10,8 @@ clinical --labels FILE`. A corpus for which it has no layer or no label is not s
 
 "calibration_error" is the expected calibration error of the probabilities of all spans found.
 Corpora with the layer "phi" and the hard notes (benchmarks/deid/hard_notes.py) are also scored for
-de-identification, at each operating point: "default" is the pipeline as it is, "all detections" is
-without the thresholds of `bioclin_deid`. "leak" and F1 are those of the MEDDOCAN task, the shares
+de-identification at each operating point of `bioclin calibrate`; "default" is the only one of a
+pipeline that was not calibrated. "leak" and F1 are those of the MEDDOCAN task, the shares
 those of benchmarks/deid/hard_notes.py. Speed is that of benchmarks/leaderboard_speed.py.
 
 The result has an entry for each --name. What was measured for the same files of the pipeline and
@@ -38,6 +38,7 @@ from spacy_bioclin.cli.loading import load_pipeline
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.deid.calibration import expected_calibration_error
 from spacy_bioclin.deid.labels import phi_type_of
+from spacy_bioclin.deid.pipeline import find_deid
 from spacy_bioclin.deid.spans import PhiSpan
 from spacy_bioclin.evaluation.confusion import LayerDoc
 from spacy_bioclin.evaluation.metrics import ENTS, layer_metrics, run_pipeline
@@ -46,6 +47,7 @@ from spacy_bioclin.spans import get_layers
 from spacy_bioclin.types import CharSpan
 
 PHI = "phi"
+DEFAULT = "default"
 # Files of a package that say something about the pipeline and change nothing in it.
 ABOUT = ("meta.json", "README.md", "MODEL_CARD.md", "LICENSE", "LICENSES_SOURCES")
 # Components that change neither entities nor PHI.
@@ -129,26 +131,21 @@ def read_hidden(doc: Doc) -> list[PhiSpan]:
 @contextmanager
 def operating_point(nlp: Language, point: str) -> Iterator[None]:
     """Set an operating point of de-identification for a while."""
-    [name] = find_parts(nlp).get("deid", [None])
-    if point == "default" or name is None:
+    if point == DEFAULT:
         yield
         return
-    deid: Any = nlp.get_pipe(name)
-    thresholds, deid.thresholds = deid.thresholds, {}
+    deid = find_deid(nlp)
+    before, deid.operating_point = deid.operating_point, point
     try:
         yield
     finally:
-        deid.thresholds = thresholds
+        deid.operating_point = before
 
 
 def list_operating_points(nlp: Language) -> list[str]:
-    """List the operating points that differ."""
-    thresholds = [
-        value
-        for name in find_parts(nlp).get("deid", [])
-        for value in nlp.get_pipe(name).thresholds.values()  # type: ignore[attr-defined]
-    ]
-    return ["default", "all detections"] if any(thresholds) else ["default"]
+    """List the operating points of a calibrated pipeline; of another, the only one."""
+    points = find_deid(nlp).operating_points if find_parts(nlp).get("deid") else {}
+    return sorted(points) or [DEFAULT]
 
 
 # -- scores ----------------------------------------------------------------------------------------
@@ -179,8 +176,8 @@ def score_corpus(nlp: Language, path: Path) -> dict[str, Any]:
                 scored |= find_calibration_error(layer, docs, found)
                 result["layers"][layer] = scored
         if PHI in run.layers:
-            result["phi"] = {"default": score_phi(run.layers[PHI], hidden)}
-            for point in list_operating_points(nlp)[1:]:
+            result["phi"] = {}
+            for point in list_operating_points(nlp):
                 hidden.clear()
                 with operating_point(nlp, point):
                     docs = run_pipeline(nlp, references, on_doc).layers[PHI]

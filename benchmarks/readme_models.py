@@ -12,7 +12,7 @@ from spacy_bioclin.catalog.tasks import load_tasks
 
 PIPELINES = ("es_bioclin_sm", "en_bioclin_sm")
 LANGUAGES = {"es": "Spanish", "en": "English"}
-POINTS = {"default": "as it is", "all detections": "without thresholds"}
+POINTS = {"default": "not calibrated", "balanced": "balanced", "high_recall": "high recall"}
 PARTS = {
     "encoder": "tokens, sentences and encoder",
     "ner": "clinical entities (`ner`, `ents`)",

@@ -35,7 +35,8 @@ from spacy_bioclin.corpora.docbin import read_docs, write_docs
 from spacy_bioclin.corpora.overlap.docs import find_overlaps
 from spacy_bioclin.corpora.overlap.lists import format_id_list
 from spacy_bioclin.corpora.overlap.merge import merge_docs
-from spacy_bioclin.deid.fit import calibrate
+from spacy_bioclin.deid.calibration import BALANCED
+from spacy_bioclin.deid.fit import TARGET_RECALL, calibrate
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.outputs import Output, write_atomic
 from spacy_bioclin.settings import Settings, read_settings, read_yaml
@@ -277,7 +278,7 @@ def assemble(
     recipe = read_recipe(nlp.lang)
     phi = [name for name, head in find_tasks(recipe)["dev"].items() if head == "phi"]
     docs = [doc for name in phi for doc in read_docs(find_file(corpora, name, "dev"), nlp.vocab)]
-    report = calibrate(nlp, docs, None)
+    report = calibrate(nlp, docs, TARGET_RECALL, operating_point=BALANCED)
     with output.open_folder() as folder:
         save_pipeline(nlp, folder)
         text = json.dumps(report, indent=2) + "\n"

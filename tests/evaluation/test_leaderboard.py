@@ -36,7 +36,11 @@ def pipeline(tmp_path_factory):
     nlp.add_pipe("bioclin_phi_rules")
     nlp.add_pipe("bioclin_ents", config={"spans_keys": ["clinical"]})
     deid = nlp.add_pipe("bioclin_deid")
-    deid.thresholds = dict.fromkeys(scheme_labels("meddocan"), 1.1)
+    deid.operating_points = {
+        "balanced": dict.fromkeys(scheme_labels("meddocan"), 1.1),
+        "high_recall": {},
+    }
+    deid.operating_point = "balanced"
     folder = tmp_path_factory.mktemp("pipelines") / "rules"
     nlp.to_disk(folder)
     return folder
@@ -77,12 +81,12 @@ def test_entry_of_a_pipeline(pipeline, corpora, tmp_path, monkeypatch, capsys):
     assert (scores["DISEASE"]["tp"], scores["DISEASE"]["fp"], list(scores)) == (1, 1, ["DISEASE"])
     assert entry["corpora"]["cantemist"]["layers"] == {}  # a label that the pipeline does not know
     phi = entry["corpora"]["meddocan"]["phi"]
-    assert phi["default"]["span_recall"] == 0 and phi["all detections"]["span_recall"] == 0.5
-    assert phi["default"]["official"]["ner"]["leak"] == 2.0  # two missed in one sentence
+    assert phi["balanced"]["span_recall"] == 0 and phi["high_recall"]["span_recall"] == 0.5
+    assert phi["balanced"]["official"]["ner"]["leak"] == 2.0  # two missed in one sentence
     error = entry["corpora"]["meddocan"]["layers"]["phi"]
     assert error["calibration_error"] is None and error["spans_with_probability"] == 0
     points = entry["hard_notes"]["dev"]["points"]
-    assert points["all detections"]["all"]["notes_wholly_hidden"] == 1
+    assert points["high_recall"]["all"]["notes_wholly_hidden"] == 1
     assert not {"Rosalinda", "asma", "600"} & set(out.read_text("utf-8").replace('"', " ").split())
 
     capsys.readouterr()
@@ -143,7 +147,7 @@ def test_card_of_a_pipeline(pipeline, corpora, tmp_path, monkeypatch):
     monkeypatch.setattr(readme_models, "RESULTS", tmp_path)
     section = readme.PAGES["docs/models.md"]()
     assert "| `DISEASE` | distemist | 1 | 50.0 | 100.0 | 66.7 | 66.7–66.7 |" in section
-    assert "| meddocan | without thresholds | 0.500, 1.000 | 50.0 % (" in section
+    assert "| meddocan | high recall | 0.500, 1.000 | 50.0 % (" in section
     assert "| distemist | 1 | CC BY 4.0 | DisTEMIST (Miranda-Escalada et al., 2022) |" in section
     assert "`en_bioclin_sm` has not been measured yet" in section and "### Speed" not in section
     speed = {
