@@ -239,6 +239,7 @@ class ClinicalNer(EntityPipe):
         """Score tags, or return None if there is nothing to find. A GPU may still be computing."""
         if not any(len(doc) for doc in docs) or not self.labels:
             return None
+        self.check_encoded(docs)
         return self.model.predict(docs)
 
     def _find(self, docs: list[Doc], scores: AnyScores | None) -> list[list[Entity]]:

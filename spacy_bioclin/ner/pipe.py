@@ -13,6 +13,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model, xp2torch
 
+from ..encoders.cleaner import TRF_DATA
 from ..errors import BioclinError, BioclinWarning, first_line
 from ..spans import install_extensions, set_spans
 from ..torch_bridge.outline import check_finite
@@ -22,6 +23,12 @@ ASSIGNS = ["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "span._.p
 SCORE_WEIGHTS = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
 # `span.id_` of an entity that is not in the most probable tags.
 DOUBTFUL = "doubtful"
+# Name of a listener's node in a model -> whether its encoder has left vectors in a Doc. Without them
+# the listener returns zeros, in which a head finds nothing.
+LISTENERS: dict[str, Callable[[Doc], bool]] = {
+    "transformer-listener": lambda doc: doc.user_data.get(TRF_DATA) is not None,
+    "tok2vec-listener": lambda doc: doc.tensor.size > 0,
+}
 # Key of `cfg`: the settings of the config that the component was made from.
 GIVEN = "given"
 
@@ -57,6 +64,24 @@ class EntityPipe(TrainablePipe):
     def spans_key(self) -> str | None:
         """Key of `doc.spans` where entities are, or None for `doc.ents`."""
         raise NotImplementedError
+
+    def check_encoded(self, docs: list[Doc]) -> None:
+        """Check that the encoder to which the model listens has run.
+
+        RAISES (BioclinError): A Doc has tokens, but no vectors.
+        """
+        for node in self.model.walk():
+            has_vectors = LISTENERS.get(node.name)
+            if has_vectors is None or all(has_vectors(doc) for doc in docs if len(doc)):
+                continue
+            name = getattr(node, "upstream_name", "*")
+            encoder = node.name.removesuffix("-listener") if name == "*" else name
+            raise BioclinError(
+                f"[components.{self.name}] cannot find entities: its encoder, the component "
+                f"{encoder!r}, has not run on the Doc. Load the pipeline without excluding or "
+                f"disabling {encoder!r} and with {self.name!r} after it, or exclude {self.name!r} "
+                "too"
+            )
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Entity]]) -> None:
         """Write entities to the Docs."""

@@ -233,6 +233,7 @@ class HuggingFaceNer(EntityPipe):
         aggregator = self.aggregator
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
+        self.check_encoded(docs)
         backend = whole_text_tokenizer(aggregator.tokenizer)
         encodings = backend.encode_batch([doc.text for doc in docs], add_special_tokens=False)
         found: list[list[CharEntity]] = []
