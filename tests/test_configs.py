@@ -50,6 +50,7 @@ DEID = {
     "components.deid.spans_key": "phi",
     "components.deid.policy": None,
     "components.deid.operating_point": None,
+    "components.deid.allow_missing": False,
     "components.deid.scorer.@scorers": "spacy-bioclin.span_scorer.v1",
     "training.max_steps": 2800,
     "training.eval_frequency": 400,

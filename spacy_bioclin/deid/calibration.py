@@ -196,6 +196,8 @@ class Calibrated(Pipe):
     calibration (dict[str, Platt]): By group of spans: "ner:LABEL", or kind of a rule.
     calibrated_scheme (str): Scheme of the labels in `operating_points` and `calibration`; the
         policy may have another one.
+    detectors (list[str]): Components that found PHI when the pipeline was calibrated; empty if it
+        was not, or before 0.3.
     """
 
     name: str
@@ -213,6 +215,7 @@ class Calibrated(Pipe):
         self._thresholds: dict[str, float] = {}  # of pipelines calibrated before 0.3: one set
         self.calibration: dict[str, Platt] = {}
         self.calibrated_scheme: str = scheme
+        self.detectors: list[str] = []
 
     @property
     def operating_point(self) -> str | None:
@@ -279,6 +282,7 @@ class Calibrated(Pipe):
             "thresholds": self._thresholds,
             "calibration": calibration,
             "scheme": self.calibrated_scheme,
+            "detectors": self.detectors,
         }
 
     def _set_state(self, state: Any) -> None:
@@ -294,6 +298,8 @@ class Calibrated(Pipe):
             saved = self._check_name(state.get("operating_point"))
             scheme = state.get("scheme", self.calibrated_scheme)  # not saved before 0.3
             check_scheme(scheme)
+            detectors = list(state.get("detectors", []))  # not saved before 0.3
+            right &= all(isinstance(name, str) for name in detectors)
         except (TypeError, KeyError, ValueError, AttributeError):
             right = False
         if not right:
@@ -303,6 +309,7 @@ class Calibrated(Pipe):
             )
         self.operating_points, self._thresholds = points, thresholds
         self.calibration, self.calibrated_scheme = platts, scheme
+        self.detectors = detectors
         given = self._given if self._given != state.get("given") else None
         self.operating_point = saved if given is None else given
 

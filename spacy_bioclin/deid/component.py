@@ -43,6 +43,7 @@ DEFAULT_CONFIG = {
     "spans_key": "phi",
     "policy": None,
     "operating_point": None,
+    "allow_missing": False,
     "scorer": {"@scorers": "spacy-bioclin.span_scorer.v1"},
 }
 
@@ -67,6 +68,7 @@ def make_deid(
     spans_key: str,
     policy: dict[str, Any] | None,
     operating_point: str | None,
+    allow_missing: bool,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "Deidentifier":
     """Make the component. Add it after the detectors: `bioclin_ner`, then `bioclin_phi_rules`.
@@ -77,10 +79,17 @@ def make_deid(
     operating_point (str | None): Which thresholds of `bioclin calibrate` apply: "balanced" (best
         F1) or "high_recall" (the recall of --target-recall, with the less certain spans that this
         takes). Null for those that the pipeline was saved with.
+    allow_missing (bool): Continue where a detector with which the pipeline was calibrated, or every
+        detector, is missing. By default that is an error, since PHI would stay in the notes.
     scorer (Callable | None): See `spacy-bioclin.span_scorer.v1`.
     """
     deid = Deidentifier(
-        nlp, name=name, spans_key=spans_key, policy=policy, operating_point=operating_point
+        nlp,
+        name=name,
+        spans_key=spans_key,
+        policy=policy,
+        operating_point=operating_point,
+        allow_missing=allow_missing,
     )
     deid.scorer, deid.cfg = scorer, {"spans_key": spans_key}  # spaCy passes cfg to the scorer
     return deid
@@ -89,6 +98,7 @@ def make_deid(
 class Deidentifier(Calibrated):
     """Merge PHI spans, and write the safe note to `doc._.deid`. See `Calibrated`, too.
 
+    allow_missing (bool): Whether to continue where a detector is missing, see `make_deid`.
     key (bytes | None): The secret key from which hashes, surrogates and shifted dates are derived;
         by default the environment's BIOCLIN_DEID_KEY. It is never saved, nor pickled (`SecretKey`).
     """
@@ -104,6 +114,7 @@ class Deidentifier(Calibrated):
         spans_key: str,
         policy: Mapping[str, Any] | None,
         operating_point: str | None,
+        allow_missing: bool,
     ) -> None:
         if nlp.lang not in LANGS:
             raise BioclinError(
@@ -112,9 +123,11 @@ class Deidentifier(Calibrated):
         self.name = name
         self.lang: str = nlp.lang
         self.spans_key = spans_key
+        self.allow_missing = allow_missing
         self.policy: Policy = make_policy(policy, lang=nlp.lang, source=f"[components.{name}]")
         self.key = read_key()
         self.set_up(scheme=self.policy.scheme, operating_point=operating_point)
+        self._nlp = nlp
         self._tokenize = nlp.tokenizer
         self._allow_list = load_allow_list(nlp.lang)
         self._stop_words = nlp.Defaults.stop_words
@@ -133,11 +146,14 @@ class Deidentifier(Calibrated):
     def __call__(self, doc: Doc) -> Doc:
         """Merge `doc.spans[spans_key]` and write the safe note.
 
-        RAISES (BioclinError): The policy needs a key and there is none, or there is a mistake in
-            `doc._.patient`.
+        RAISES (BioclinError): The policy needs a key and there is none, there is a mistake in
+            `doc._.patient`, or a detector is missing.
         """
         install_extensions()  # lost when a worker process is started
         text, patient = doc.text, doc._.patient or {}
+        self.check_detectors()
+        if self.spans_key not in doc.spans and set(patient) <= {"id"} and text.strip():
+            self._refuse_unread()
         keeps = partial(self._keeps, text)
         found, n_allowed = self.find_candidates(doc)
         found += self._find_known(text, patient)
@@ -175,6 +191,36 @@ class Deidentifier(Calibrated):
             },
         }
         return doc
+
+    def check_detectors(self) -> None:
+        """Check that the detectors with which the pipeline was calibrated are in it and enabled.
+
+        RAISES (BioclinError): One is not, and `allow_missing` is false.
+        """
+        if not self.detectors or self.allow_missing:
+            return
+        active = self._nlp.pipe_names
+        missing = ", ".join(name for name in self.detectors if name not in active)
+        if missing:
+            raise BioclinError(
+                f"[components.{self.name}] {missing}: the pipeline was calibrated with this "
+                "detector, which is now excluded, disabled, removed or renamed, so that PHI would "
+                "stay in the notes. Load the pipeline without excluding or disabling it. To "
+                f"continue without it on purpose, set allow_missing = true in "
+                f"[components.{self.name}], or use rules alone: make_pipeline({self.lang!r}, "
+                "rules_only=True)"
+            )
+
+    def _refuse_unread(self) -> None:
+        """Refuse a note in which nothing has looked for PHI, unless `allow_missing` is true."""
+        if not self.allow_missing:
+            raise BioclinError(
+                f"[components.{self.name}] cannot hide PHI: no component has written "
+                f"doc.spans[{self.spans_key!r}], so that all PHI would stay in the note. Add a "
+                f'detector, such as nlp.add_pipe("bioclin_phi_rules", before={self.name!r}), or '
+                "enable the one that is disabled. To continue without one on purpose, set "
+                f"allow_missing = true in [components.{self.name}]"
+            )
 
     def find_candidates(self, doc: Doc) -> tuple[list[PhiSpan], int]:
         """Collect the detectors' spans at or above the thresholds, with calibrated confidence.

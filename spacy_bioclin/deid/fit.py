@@ -22,7 +22,7 @@ from .calibration import (
     recall_by_label,
 )
 from .labels import map_label, scheme_labels
-from .pipeline import find_deid
+from .pipeline import find_deid, list_detectors
 from .spans import DOUBTFUL, PhiSpan
 
 # Least probability of the spans that are added to those of the best tags, for high recall.
@@ -68,6 +68,7 @@ def calibrate(
         HIGH_RECALL: choose_thresholds(mentions[HIGH_RECALL], target_recall),
     }
     deid.operating_point = operating_point
+    deid.detectors = list_detectors(nlp)
     nlp.get_pipe_config(deid.name)["operating_point"] = operating_point
     n_gold = Counter(mention.label for mention in mentions[BALANCED])
     recall = {

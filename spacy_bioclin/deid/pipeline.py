@@ -107,7 +107,8 @@ def add_deid(nlp: Language) -> Deidentifier:
 def check_detectors(nlp: Language) -> None:
     """Check that what every detector of PHI finds is removed.
 
-    RAISES (BioclinError): A detector or `bioclin_deid` is disabled, or a detector runs after it.
+    RAISES (BioclinError): A detector or `bioclin_deid` is disabled, a detector runs after it, or
+        one with which the pipeline was calibrated is missing.
     """
     detectors = _find_detectors(nlp)
     disabled = [name for name in detectors if name in nlp.disabled]
@@ -116,19 +117,30 @@ def check_detectors(nlp: Language) -> None:
             f"{', '.join(disabled)}: a disabled component leaves PHI in the notes. Enable it with "
             "nlp.enable_pipe, or remove it"
         )
-    deid = find_deid(nlp).name
-    late = detectors[detectors.index(deid) + 1 :]
+    deid = find_deid(nlp)
+    late = detectors[detectors.index(deid.name) + 1 :]
     if late:
         raise BioclinError(
-            f"{', '.join(late)}: what it finds after {deid} stays in the notes. Add {deid} at the "
-            "end of the pipeline"
+            f"{', '.join(late)}: what it finds after {deid.name} stays in the notes. Add "
+            f"{deid.name} at the end of the pipeline"
         )
+    deid.check_detectors()
 
 
 def finds_phi(nlp: Language) -> bool:
     """Check whether a component of a pipeline finds PHI: the rules, or one that writes the spans of
     `bioclin_deid`."""
     return bool(_find_detectors(nlp))
+
+
+def list_detectors(nlp: Language) -> list[str]:
+    """List the enabled components that find PHI, without `bioclin_deid`."""
+    factories = nlp.pipe_factories
+    return [
+        name
+        for name in _find_detectors(nlp)
+        if name in nlp.pipe_names and factories[name] != "bioclin_deid"
+    ]
 
 
 def _find_detectors(nlp: Language) -> list[str]:

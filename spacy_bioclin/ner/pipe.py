@@ -23,8 +23,8 @@ ASSIGNS = ["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type", "span._.p
 SCORE_WEIGHTS = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
 # `span.id_` of an entity that is not in the most probable tags.
 DOUBTFUL = "doubtful"
-# Name of a listener's node in a model -> whether its encoder has left vectors in a Doc. Without them
-# the listener returns zeros, in which a head finds nothing.
+# Name of a listener's node in a model -> whether its encoder has left vectors in a Doc. Without
+# them the listener returns zeros, in which a head finds nothing.
 LISTENERS: dict[str, Callable[[Doc], bool]] = {
     "transformer-listener": lambda doc: doc.user_data.get(TRF_DATA) is not None,
     "tok2vec-listener": lambda doc: doc.tensor.size > 0,

@@ -377,3 +377,82 @@ def test_wrong_language_is_a_warning(folder):
     assert "the corpus looks like 'es'" in " ".join(result.stderr.split())
     result = evaluate(folder, corpus="spanish.spacy")
     assert "looks like" not in result.stderr
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+
+def save_ruler(folder, name, label, key=None):
+    nlp = spacy.blank("es")
+    if key:
+        ruler = nlp.add_pipe("span_ruler", config={"spans_key": key})
+    else:
+        ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": label, "pattern": "fiebre"}])
+    nlp.to_disk(folder / name)
+    return nlp
+
+
+def test_labels_that_the_pipeline_does_not_have(folder, nlp):
+    DocBin(docs=gold_docs(nlp, ["ents"]), store_user_data=True).to_disk(folder / "ents.spacy")
+    save_ruler(folder, "one", "SINTOMA")
+    result = evaluate(folder, pipeline="one", corpus="ents.spacy")
+    assert result.exit_code == 0
+    said = " ".join(result.stderr.split())
+    assert said.count("warning") == 1
+    assert "does not have these labels of the layer 'ents': FARMACO. Their gold spans" in said
+    assert "does not have" not in evaluate(folder, corpus="ents.spacy").stderr
+    save_ruler(folder, "other", "SYMPTOM")
+    written = folder / "out" / "metrics.json"
+    before = written.read_text("utf-8")
+    result = evaluate(folder, pipeline="other", corpus="ents.spacy")
+    assert result.exit_code == 1 and written.read_text("utf-8") == before
+    assert re.search(
+        r"none of the labels that the corpus is annotated with \(ents: FARMACO, SINTOMA\)\. It has "
+        r"SYMPTOM\. Choose .* --label OLD=NEW",
+        " ".join(result.stderr.split()),
+    )
+
+
+def test_labels_without_a_gold_span_and_labels_that_nobody_lists_are_no_mistakes(folder, nlp):
+    docs = gold_docs(nlp, ["ents"])
+    for doc in docs:
+        doc.user_data[GOLD_KEY]["annotated"] = {"ents": ["SINTOMA", "PRUEBA"]}
+        gold = doc.user_data[GOLD_KEY]["layers"]["ents"]
+        gold[:] = [item for item in gold if item[2] == "SINTOMA"]
+    DocBin(docs=docs, store_user_data=True).to_disk(folder / "part.spacy")
+    plain = save_ruler(folder, "listed", "OTRA")
+    plain.add_pipe("label_by_hand", first=True)
+    plain.to_disk(folder / "unlisted")
+    for pipeline in ("one", "unlisted"):
+        result = evaluate(folder, pipeline=pipeline, corpus="part.spacy")
+        assert result.exit_code == 0 and "does not have" not in result.stderr, result.output
+
+
+@spacy.Language.component("label_by_hand")
+def label_by_hand(doc):
+    start = doc.text.find("fiebre")
+    if start >= 0:
+        doc.set_ents([doc.char_span(start, start + 6, label="SINTOMA")])
+    return doc
+
+
+def test_labels_of_phi_are_those_of_the_scheme(folder):
+    nlp = save_ruler(folder, "phi", "NAME", key="phi")
+    nlp.add_pipe("bioclin_phi_rules")
+    nlp.to_disk(folder / "rules")
+    text = "Con fiebre. DNI 12345678Z. Visto por Rosalinda."
+    for label, name in (("NOMBRE_PERSONAL_SANITARIO", "meddocan"), ("DOCTOR", "i2b2")):
+        doc = nlp.make_doc(text)
+        gold = {"phi": located(text, [("Rosalinda", label)])}
+        doc.user_data[GOLD_KEY] = {"id": "d", "task": "t", "layers": gold}
+        DocBin(docs=[doc], store_user_data=True).to_disk(folder / f"{name}.spacy")
+    assert "does not" not in evaluate(folder, pipeline="rules", corpus="meddocan.spacy").stderr
+    result = evaluate(folder, pipeline="rules", corpus="i2b2.spacy")
+    assert result.exit_code == 1 and "(phi: DOCTOR)" in result.stderr
+    nlp.add_pipe("bioclin_deid", config={"policy": {"scheme": "i2b2"}})
+    nlp.to_disk(folder / "deid")
+    result = evaluate(folder, pipeline="deid", corpus="i2b2.spacy")
+    assert result.exit_code == 0 and "does not have" not in result.stderr
+    result = evaluate(folder, pipeline="deid", corpus="meddocan.spacy")
+    assert result.exit_code == 1 and "NOMBRE_PERSONAL_SANITARIO)" in result.stderr

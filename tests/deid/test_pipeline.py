@@ -1,13 +1,18 @@
 """`make_pipeline` assembles rules, a tagger's pipeline, the policy and the key."""
 
+import copy
+import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
 
 from spacy_bioclin.deid import make_pipeline
+from spacy_bioclin.deid.fit import calibrate
 from spacy_bioclin.deid.pipeline import find_deid
 from spacy_bioclin.errors import BioclinError
 
@@ -94,3 +99,85 @@ def test_numbers_after_id_are_found(lang: str, text: str) -> None:
         char.isdigit() for char in make_pipeline(lang, rules_only=True)(text)._.deid.text
     )
     assert make_pipeline(lang, rules_only=True)("ID 2019")._.deid.text == "ID 2019"
+
+
+def calibrated(tmp_path: Path) -> Path:
+    nlp = make_tagger()
+    nlp.add_pipe("bioclin_phi_rules", name="rules")
+    nlp.add_pipe("bioclin_deid", name="deid")
+    doc = nlp.make_doc(NOTE)
+    doc.spans["phi"] = [doc[1:2]]
+    doc.spans["phi"][0].label_ = "NOMBRE_SUJETO_ASISTENCIA"
+    calibrate(nlp, [doc], 0.99, operating_point="balanced")
+    assert find_deid(nlp).detectors == ["span_ruler", "rules"]
+    nlp.to_disk(tmp_path / "calibrated")
+    return tmp_path / "calibrated"
+
+
+def test_a_detector_of_calibration_that_is_missing_is_named(tmp_path: Path) -> None:
+    folder = calibrated(tmp_path)
+    nlp = spacy.load(folder)
+    assert "Xabina" not in nlp(NOTE)._.deid.text
+    assert "Xabina" not in pickle.loads(pickle.dumps(nlp))(NOTE)._.deid.text
+    for copied in (copy.deepcopy(nlp), pickle.loads(pickle.dumps(nlp))):
+        copied.disable_pipe("span_ruler")
+        with pytest.raises(BioclinError, match="span_ruler: the pipeline was"):
+            copied(NOTE)
+    assert "Xabina" not in nlp(NOTE)._.deid.text
+    message = (
+        r"\[components.deid\] span_ruler: the pipeline was calibrated with this detector, which is "
+        r"now excluded, disabled, .*allow_missing = true in \[components.deid\], or use rules "
+        r"alone: make_pipeline\('es', rules_only=True\)"
+    )
+    for way in ("exclude", "disable"):
+        part: dict[str, Any] = {way: ["span_ruler"]}
+        nlp = spacy.load(folder, **part)
+        for run in (nlp, lambda text, nlp=nlp: list(nlp.pipe([text] * 2, n_process=2))):
+            with pytest.raises(Exception, match=message) as error:
+                run(NOTE)
+            assert "Xabina" not in str(error.value)
+        settings = {"components.deid.allow_missing": True}
+        nlp = spacy.load(folder, config=settings, **part)
+        assert nlp(NOTE)._.deid.text == "Acude Xabina. DNI [ID_SUJETO_ASISTENCIA]."
+    with pytest.raises(BioclinError, match="span_ruler: the pipeline was calibrated"):
+        make_pipeline(spacy.load(folder, exclude=["span_ruler"]))
+    nlp = spacy.load(folder)
+    make_pipeline(nlp).remove_pipe("rules")
+    with pytest.raises(BioclinError, match="rules: the pipeline was calibrated"):
+        nlp(NOTE)
+    find_deid(nlp).allow_missing = True
+    assert nlp(NOTE)._.deid.text == "Acude [NOMBRE_SUJETO_ASISTENCIA]. DNI 12345678-Z."
+
+
+def test_the_record_of_detectors_is_checked_and_may_be_missing(tmp_path: Path) -> None:
+    folder = calibrated(tmp_path)
+    file = folder / "deid" / "calibration.json"
+    state = json.loads(file.read_text())
+    file.write_text(json.dumps({**state, "detectors": [1]}))
+    with pytest.raises(BioclinError, match="json is damaged"):
+        spacy.load(folder)
+    del state["detectors"]  # of 0.2
+    file.write_text(json.dumps(state))
+    assert "Xabina" in spacy.load(folder, exclude=["span_ruler"])(NOTE)._.deid.text
+
+
+def test_a_pipeline_without_any_detector_is_refused() -> None:
+    nlp = make_tagger()
+    nlp.add_pipe("bioclin_deid")
+    message = (
+        r"\[components.bioclin_deid\] cannot hide PHI: no component has written doc.spans\['phi'"
+    )
+    assert "Xabina" not in nlp(NOTE)._.deid.text
+    with pytest.raises(BioclinError, match=message):
+        nlp(NOTE, disable=["span_ruler"])
+    nlp.remove_pipe("span_ruler")
+    doc = nlp.make_doc(NOTE)
+    doc._.patient = {"id": "12"}  # nothing to look for
+    for note in (NOTE, doc):
+        with pytest.raises(BioclinError, match=message):
+            nlp(note)
+    assert nlp(" \n")._.deid.text == " \n"
+    doc.spans["phi"] = []
+    assert nlp(doc)._.deid.text == NOTE
+    find_deid(nlp).allow_missing = True
+    assert nlp(NOTE)._.deid.text == NOTE

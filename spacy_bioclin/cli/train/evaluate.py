@@ -83,6 +83,7 @@ def main(
             f" is annotated for ({', '.join(run.unpredicted) or 'none'}). Choose a pipeline or a"
             " corpus with the same layers (see `bioclin convert --help`)."
         )
+    _check_labels(nlp, run)
     metrics = make_metrics(nlp, corpus.name, run, official)
     metrics_file.write(json.dumps(metrics, indent=2, ensure_ascii=False) + "\n")
     if page:
@@ -94,6 +95,55 @@ def main(
     typer.echo(f"{metrics['speed']['words_per_second']:,.0f} words/s")
     for path in filter(None, (output, html, save_predictions)):
         typer.echo(f"Written: {path}", err=True)
+
+
+def _check_labels(nlp: "Language", run: "PipelineRun") -> None:
+    """Warn of annotated labels that the pipeline does not have: nothing is ever found of them.
+
+    A label that a component does not list counts as one that the pipeline has if it was found.
+
+    RAISES (BioclinError): The pipeline has other labels only.
+    """
+    missing, others = {}, set()
+    matches = False
+    for layer, docs in run.layers.items():
+        gold = {label for doc in docs for _, _, label in doc.reference}
+        known = {label for doc in docs for _, _, label in doc.predicted}
+        known |= _list_labels(nlp, layer)
+        matches |= not gold or bool(gold & known)
+        others |= known
+        if gold - known:
+            missing[layer] = ", ".join(sorted(gold - known))
+    if missing and others and not matches:
+        labels = "; ".join(f"{layer}: {names}" for layer, names in missing.items())
+        raise BioclinError(
+            f"Nothing to score: the pipeline has none of the labels that the corpus is annotated"
+            f" with ({labels}). It has {', '.join(sorted(others))}. Choose a pipeline or a corpus"
+            " with the same labels, or rename those of the corpus (bioclin convert --label"
+            " OLD=NEW)."
+        )
+    for layer, names in missing.items():
+        _warn(
+            f"the pipeline does not have these labels of the layer {layer!r}: {names}. Their gold"
+            " spans count as missed: rename them if the pipeline has other names for them"
+            " (bioclin convert --label OLD=NEW)."
+        )
+
+
+def _list_labels(nlp: "Language", layer: str) -> set[str]:
+    """List the labels that the components of a pipeline can give to the spans of a layer."""
+    from ...deid.labels import scheme_labels
+
+    labels = {label for each in nlp.pipe_labels.values() for label in each}
+    for name, component in nlp.pipeline:
+        if getattr(component, "spans_key", None) != layer:
+            continue
+        factory = nlp.get_pipe_meta(name).factory
+        if factory == "bioclin_phi_rules":
+            labels |= set(scheme_labels(component.scheme))  # type: ignore[attr-defined]
+        elif factory == "bioclin_deid":  # gives all spans labels of its scheme
+            labels = set(scheme_labels(component.policy.scheme))  # type: ignore[attr-defined]
+    return labels
 
 
 def _run(
