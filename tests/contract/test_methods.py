@@ -158,7 +158,7 @@ def check_run(nlp: Language, *, refuses: bool) -> None:
     if not refuses:
         assert nlp(TEXT).text == TEXT
         return
-    with pytest.raises(BioclinError, match="has not run on the Doc|cannot hide PHI"):
+    with pytest.raises(BioclinError, match=r"has not run on the Doc|cannot hide PHI"):
         nlp(TEXT)
 
 
