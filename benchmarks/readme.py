@@ -23,6 +23,7 @@ from benchmarks.readme_ner import (
     NAMES,
     ROOT,
     choices_section,
+    ensemble_table,
     headline_row,
     highest_table,
     load,
@@ -488,7 +489,7 @@ def results_section() -> str:
         "De-identification": (deid_table, suite_table, deid_speed_line),
         "Entity linking": (linking_table, linking_line),
         "Pretraining": (perplexity_table,),
-        "Named entities": (highest_table, ner_table, ner_line),
+        "Named entities": (highest_table, ensemble_table, ner_table, ner_line),
         "What mentions mean": (
             assertion_table,
             assertion_line,

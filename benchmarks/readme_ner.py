@@ -39,6 +39,13 @@ HIGHEST = {
     "symptemist": "0.748, ensembles of 10 and the official scorer (task paper)",
     "medprocner": "0.809, ensembles of 10 and the official scorer (task paper)",
 }
+# Systems of ensemble.json.
+ENSEMBLES = {
+    "single": "one model",
+    "ensemble": "[ensemble](ensembles.md) of five folds",
+    "distilled": "student of the ensemble",
+    "self-distilled": "student of the one model",
+}
 HAS_READ = (
     "The text that `bioclin-compact` was pretrained on contains 130 of the 250 test cases of "
     "DisTEMIST, SympTEMIST and MedProcNER, without their annotations."
@@ -178,6 +185,23 @@ def headline_row() -> tuple[str, str, str]:
 
 
 # -- pretraining -----------------------------------------------------------------------------------
+
+
+def ensemble_table() -> str:
+    """Compare one model, an ensemble over folds, and students of either."""
+    if not _is_there("ensemble"):
+        return ""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for group in load("ensemble")["summary"]:
+        rows.setdefault((group["encoder"], group["task"]), {})[group["system"]] = group
+    lines = [
+        f"| {NAMES[task]}, bioclin-{encoder} "
+        + "".join(f"| {_f1(systems[name]) if name in systems else '–'} " for name in ENSEMBLES)
+        + "|"
+        for (encoder, task), systems in sorted(rows.items())
+    ]
+    head = f"| test F1 (seeds) | {' | '.join(ENSEMBLES.values())} |\n|---|{'---|' * len(ENSEMBLES)}"
+    return "\n".join([head, *lines])
 
 
 def perplexity_table() -> str:
