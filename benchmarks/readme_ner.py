@@ -191,12 +191,13 @@ def ensemble_table() -> str:
     """Compare one model, an ensemble over folds, and students of either."""
     if not _is_there("ensemble"):
         return ""
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    rows: dict[tuple[str, str], dict[str, str]] = {}
     for group in load("ensemble")["summary"]:
-        rows.setdefault((group["encoder"], group["task"]), {})[group["system"]] = group
+        scores = _f1({**group, "seeds": len(group["seeds"])})
+        rows.setdefault((group["encoder"], group["task"]), {})[group["system"]] = scores
     lines = [
         f"| {NAMES[task]}, bioclin-{encoder} "
-        + "".join(f"| {_f1(systems[name]) if name in systems else '–'} " for name in ENSEMBLES)
+        + "".join(f"| {systems.get(name, '–')} " for name in ENSEMBLES)
         + "|"
         for (encoder, task), systems in sorted(rows.items())
     ]
