@@ -39,7 +39,7 @@ from spacy_bioclin.deid.calibration import BALANCED
 from spacy_bioclin.deid.fit import TARGET_RECALL, calibrate
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.outputs import Output, write_atomic
-from spacy_bioclin.settings import Settings, read_settings, read_yaml
+from spacy_bioclin.settings import Settings, read_json, read_settings, read_yaml
 from spacy_bioclin.torch_bridge.shim import store_in_half
 from spacy_bioclin.training.state import STATE
 from spacy_bioclin.types import GOLD_KEY
@@ -48,6 +48,7 @@ from spacy_bioclin.vocab import save_pipeline
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "configs" / "flagship.yml"
 CONFIG = ROOT / "configs" / "flagship.cfg"
+CARDS = ROOT / "assets" / "cards"
 MERGED, NOTES = "merged", "invented"
 NAME = "sm"  # of the package, after its language
 DEV_SHARE = 10  # one document of so many is dev
@@ -184,7 +185,7 @@ def invent(lang: str, recipe: Recipe, out: Path) -> None:
     """Invent notes with PHI for train and, with other names, for dev."""
     data = find_data(recipe.corpora[0])
     texts = [word for path in recipe.texts for word in ("--texts", str(data / path))]
-    splits = (("train", recipe.notes, "training"), ("dev", recipe.notes // 10, "held-out"))
+    splits = (("train", recipe.notes, "training"), ("dev", recipe.notes // 20, "held-out"))
     for seed, (split, number, names) in enumerate(splits):
         command = ["invent-notes", "-o", str(find_file(out, NOTES, split)), "--lang", lang]
         command += ["--number", str(number), "--seed", str(seed), "--names", names, *texts]
@@ -295,14 +296,9 @@ def evaluate(
 ) -> None:
     """Score the pipeline on the test documents of each corpus with `bioclin evaluate`."""
     for test in sorted(corpora.glob("*/test.spacy")):
-        command = [
-            "evaluate",
-            str(pipeline),
-            str(test),
-            "-o",
-            str(out / f"{test.parent.name}.json"),
-        ]
-        run("-m", "spacy_bioclin", *command, "--overwrite", "--gpu-id", str(gpu_id))
+        scores = out / f"{test.parent.name}.json"
+        command = ["evaluate", str(pipeline), str(test), "-o", str(scores), "--overwrite"]
+        run("-m", "spacy_bioclin", *command, "--gpu-id", str(gpu_id))
 
 
 @app.command()
@@ -315,7 +311,9 @@ def package(
     encoder: Annotated[str, typer.Option(help="Folder or hub name of the encoder")],
 ) -> None:
     """Build the wheel with `bioclin package`; its card has all corpora."""
+    card = CARDS / f"{read_json(pipeline / 'meta.json')['lang']}_bioclin_{NAME}.md"
     command = ["package", str(pipeline), str(out), "--name", NAME, "--version", version]
+    command += ["--note", str(card)]
     for path in sorted(metrics.glob("*.json")):
         command += ["--metrics", str(path), "--task", path.stem]
     run("-m", "spacy_bioclin", *command, "--encoder", encoder, "--overwrite")

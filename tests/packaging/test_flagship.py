@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 import spacy
@@ -9,6 +10,7 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from scripts import flagship
+from scripts.terminology import linker_settings
 from spacy_bioclin.corpora.docbin import read_docs, read_texts, write_docs
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
@@ -101,22 +103,28 @@ def test_training_assembly_and_scores(
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(flagship, "read_yaml", lambda path: {"es": RECIPE})
-    concept = Concept("C1", "neumonía", "es")
+    of_labels = linker_settings("es")["types"].values()
+    types = tuple({type.rstrip("*") for types in of_labels for type in types})
+    concept = Concept("C1", "neumonía", "es", types=types)
     build_kb([concept], tmp_path / "kb")
     run("train", corpora, tmp_path / "training", "--encoder", tiny_encoder)
     trained = tmp_path / "training" / "model-last"
-    run("assemble", trained, corpora, tmp_path / "whole", "--kb", tmp_path / "kb")
-    nlp = spacy.load(tmp_path / "whole")
+    whole, metrics = tmp_path / "whole", tmp_path / "metrics"
+    run("assemble", trained, corpora, whole, "--kb", tmp_path / "kb")
+    nlp = spacy.load(whole)
     assert nlp.pipe_names == [
         *("sentences", "sections", "transformer", "ner", "phi", "rules", "ents", "context"),
         *("measurements", "linker", "deid", "cleaner"),
     ]
-    sizes = [
-        (each / "transformer" / "model").stat().st_size for each in (tmp_path / "whole", trained)
-    ]
+    sizes = [(each / "transformer" / "model").stat().st_size for each in (whole, trained)]
     assert sizes[0] < 0.7 * sizes[1]
     doc = nlp("Dra. Marta Olmedo, teléfono 600 123 456. TA 120/80.")
     assert "600" not in doc._.deid.text
-    run("evaluate", tmp_path / "whole", corpora, tmp_path / "metrics")
-    scores = json.loads((tmp_path / "metrics" / "demo.json").read_text("utf-8"))
+    run("evaluate", whole, corpora, metrics)
+    scores = json.loads((metrics / "demo.json").read_text("utf-8"))
     assert "clinical" in scores["layers"]
+    package = tmp_path / "packages"
+    run("package", whole, metrics, package, "--version", "0.0.1", "--encoder", tiny_encoder)
+    with ZipFile(package / "es_bioclin_sm-0.0.1-py3-none-any.whl") as wheel:
+        [card] = [name for name in wheel.namelist() if name.endswith("MODEL_CARD.md")]
+        assert "### What it has seen" in wheel.read(card).decode()
