@@ -40,8 +40,9 @@ NOTES = {
 }
 COPIES = 4  # of the notes, so that two processes both get some
 BATCH = 3
-# Between one note at a time and batches, bf16 rounds differently. Such a difference can tip
-# an entity that is hardly more likely than not.
+# Between one note at a time and batches, bf16 rounds differently; so it does, on some processors,
+# between several threads and the one that a worker process has. Such a difference can tip an entity
+# that is hardly more likely than not.
 ROUNDING = 0.05
 UNDECIDED = 0.5 + ROUNDING
 EXACT = 1e-3
@@ -154,7 +155,7 @@ def checks(
         "requirements": lambda: check_requirements(package),
         "nlp(text)": one_by_one,
         "nlp.pipe(texts)": in_batches,
-        "nlp.pipe(texts, n_process=2)": lambda: compare(found["pipe"], pipe(nlp, 2), EXACT),
+        "nlp.pipe(texts, n_process=2)": lambda: compare(found["pipe"], pipe(nlp, 2), ROUNDING),
         "to_bytes, from_bytes": through_bytes,
         "to_disk, load": through_disk,
         "DocBin": through_docbin,
