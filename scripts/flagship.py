@@ -5,11 +5,12 @@
     python -m scripts.flagship assemble training/flagship-es/model-last corpus/flagship-es pipeline
 
 `python -m spacy project run flagship . --vars.lang es` runs these and the steps between them.
-configs/flagship.yml names the corpora. No document that shares text with a test document is in a
-training corpus, under any label. PharmaCoNER, MEDDOCAN and the TEMIST corpora annotate the same
-1,000 cases and split them in three ways, so that only 419 cases are in no test split. Pipelines
-that ship are therefore held to the test cases of `quoted` corpora alone, and tested with what the
-other corpora annotate in these cases. With --all-tests, all official test splits are held out.
+configs/flagship/recipes.yml names the corpora. No document that shares text with a test document is
+in a training corpus, under any label. PharmaCoNER, MEDDOCAN and the TEMIST corpora annotate the
+same 1,000 cases and split them in three ways, so that only 419 cases are in no test split.
+Pipelines that ship are therefore held to the test cases of `quoted` corpora alone, and tested with
+what the other corpora annotate in these cases. With --all-tests, all official test splits are held
+out.
 """
 
 import hashlib
@@ -46,8 +47,8 @@ from spacy_bioclin.types import GOLD_KEY
 from spacy_bioclin.vocab import save_pipeline
 
 ROOT = Path(__file__).resolve().parents[1]
-RECIPES = ROOT / "configs" / "flagship.yml"
-CONFIG = ROOT / "configs" / "flagship.cfg"
+RECIPES = ROOT / "configs" / "flagship" / "recipes.yml"
+CONFIG = ROOT / "configs" / "flagship" / "config.cfg"
 CARDS = ROOT / "assets" / "cards"
 MERGED, NOTES = "merged", "invented"
 NAME = "sm"  # of the package, after its language
@@ -57,7 +58,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
 class Recipe(Settings):
-    """What the pipeline of a language learns from; configs/flagship.yml describes the keys."""
+    """What the pipeline of a language learns from; recipes.yml describes the keys."""
 
     labels: list[str]
     corpora: list[str]

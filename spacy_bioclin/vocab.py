@@ -115,16 +115,15 @@ def check_requirement(meta: Mapping[str, Any], installed: str = __version__) -> 
     if wanted is None or wanted.specifier.contains(installed, prereleases=True):
         return
     package = f"{meta.get('lang')}_{meta.get('name')}"
-    text = f"{package} {meta.get('version')} works with {wanted}, but {installed} is installed"
+    needs = f"{package} {meta.get('version')} works with {wanted}, but {installed} is installed"
     if any(
         s.operator == ">=" and Version(installed) < Version(s.version) for s in wanted.specifier
     ):
-        raise BioclinError(f'{text}: pip install "{wanted}"')
+        raise BioclinError(f'{needs}: pip install "{wanted}"')
     warnings.warn(
-        BioclinWarning(
-            f"{text}, so what it finds may differ: install a newer {package}, build it again with "
-            f'bioclin package, or pip install "{wanted}"'
-        ),
+        f"{needs}, so what it finds may differ: install a newer {package}, build it again with "
+        f'bioclin package, or pip install "{wanted}"',
+        BioclinWarning,
         stacklevel=2,
     )
 

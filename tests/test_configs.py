@@ -171,7 +171,7 @@ DIFFERENCES = {
     "deid.cfg": DEID,
     "demo.cfg": DEMO,
     "several.cfg": SEVERAL,
-    "flagship.cfg": FLAGSHIP,
+    "flagship/config.cfg": FLAGSHIP,
 }
 
 
@@ -189,7 +189,9 @@ def read_config(name: str) -> dict[str, Any]:
 
 
 def test_every_config_is_compared() -> None:
-    assert {path.name for path in CONFIGS.glob("*.cfg")} == DIFFERENCES.keys()
+    assert {
+        path.relative_to(CONFIGS).as_posix() for path in CONFIGS.rglob("*.cfg")
+    } == DIFFERENCES.keys()
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)

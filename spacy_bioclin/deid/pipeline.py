@@ -204,18 +204,11 @@ def list_unneeded(config: Mapping[str, Any]) -> list[str]:
         for name, part in parts.items()
         if part["factory"] in UNNEEDED and part.get("spans_key") not in keys
     }
-    if not any(_listens(part) for name, part in parts.items() if name not in unneeded):
-        unneeded |= {name for name, part in parts.items() if part["factory"] in ENCODERS}
+    encoders = {name for name, part in parts.items() if part["factory"] in ENCODERS}
+    # Any model may listen to the encoder.
+    if not any("model" in parts[name] for name in parts.keys() - unneeded - encoders):
+        unneeded |= encoders
     return [name for name in names if name in unneeded]
-
-
-def _listens(setting: Any) -> bool:
-    """Check whether a model in a component's settings listens to an encoder."""
-    if not isinstance(setting, Mapping):
-        return False
-    if "Listener" in str(setting.get("@architectures", "")):
-        return True
-    return any(map(_listens, setting.values()))
 
 
 def list_unneeded_of(pipeline: str) -> list[str]:

@@ -77,7 +77,8 @@ def test_evaluate_prints_layers_and_phi(
 
 def test_find_threshold(name: str, trained: Trained, contract_corpus: Path) -> None:
     """The middle is worse than the best, so that the setting is not ignored."""
-    key = "spans_phi_r" if name == "deid" else "ents_r"
+    # The rules find most, so that recall does not depend on the tagger.
+    key = "spans_phi_f" if name == "deid" else "ents_r"
     find = ("find-threshold", trained(name), contract_corpus / "dev.spacy")
     shown = spacy_cli(*find, "ner", "threshold", key, "-n", 2)
     assert re.search(r"Best threshold: 0.0 with", shown), shown

@@ -250,6 +250,7 @@ def test_errors_for_other_processes_hold_no_text() -> None:
 
 # What the messages of our own warnings and log records name: a new one is looked at first.
 NAMED = {"self.name", "entity", "kb.path", "moved", "path", "file", "why", "found[step]", "budget"}
+NAMED |= {"needs", "package", "wanted"}  # names and versions of packages
 # A file and numbers of documents that are left out; names of span groups; labels.
 NAMED |= {"self.leave_out", "counts", "unknown", "key", "there", "name", "', '.join(unused)"}
 

@@ -95,7 +95,7 @@ def test_documents_that_share_text_with_held_out_ones_become_test(
 def test_language_without_a_recipe(tmp_path: Path) -> None:
     result = CliRunner().invoke(flagship.app, ["corpora", "fr", str(tmp_path / "corpora")])
     assert result.exit_code == 1
-    assert "language 'fr': flagship.yml has es, en" in result.output
+    assert "language 'fr': recipes.yml has es, en" in result.output
 
 
 def test_training_assembly_and_scores(
