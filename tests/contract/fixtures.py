@@ -41,7 +41,7 @@ def write_corpus(folder: Path) -> None:
         docs = DocBin(store_user_data=True)
         for i in numbers:
             doc = nlp(
-                f"Paciente con neumonía en la Planta Norte. Tos y fiebre desde hace {i} días."
+                f"Paciente con neumonía en la Fuente Clara. Tos y fiebre desde hace {i} días."
             )
             doc.set_ents([Span(doc, 2, 3, "DISEASE")], default="outside")
             doc.spans["phi"] = [Span(doc, 5, 7, "HOSPITAL")]

@@ -98,7 +98,7 @@ def test_info_package_apply(
     [package] = tmp_path.glob("*/es_clinical/es_clinical-*/config.cfg")
     assert spacy.load(package.parent).pipe_names
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes/a.txt").write_text("Paciente con neumonía en la Planta Norte.\n")
+    (tmp_path / "notes/a.txt").write_text("Paciente con neumonía en la Fuente Clara.\n")
     spacy_cli("apply", folder, tmp_path / "notes", tmp_path / "out.spacy", "--n-process", 2)
     [doc] = DocBin().from_disk(tmp_path / "out.spacy").get_docs(spacy.blank("es").vocab)
     assert doc.ents or doc.spans["phi"]
@@ -127,7 +127,7 @@ def test_assemble_from_a_trained_pipeline(name: str, trained: Trained, tmp_path:
     """
     (tmp_path / "assemble.cfg").write_text("\n".join(map(str.strip, text.splitlines())))
     spacy_cli("assemble", tmp_path / "assemble.cfg", tmp_path / "assembled")
-    doc = spacy.load(tmp_path / "assembled")("Paciente con neumonía en la Planta Norte.")
+    doc = spacy.load(tmp_path / "assembled")("Paciente con neumonía en la Fuente Clara.")
     assert doc.ents or doc.spans["phi"]
 
 

@@ -20,7 +20,7 @@ from spacy_bioclin.errors import BioclinError
 
 from .fixtures import NAMES, OURS
 
-TEXT = "Paciente con neumonía en la Planta Norte. Tos y fiebre desde hace 5 días."
+TEXT = "Paciente con neumonía en la Fuente Clara. Tos y fiebre desde hace 5 días."
 Trained = Callable[[str], Path]
 
 
@@ -108,7 +108,7 @@ def test_tokens_are_merged_and_split(own: Language) -> None:
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[5:7])
         retokenizer.split(doc[0], ["Pa", "ciente"], heads=[doc[0], doc[0]])
-    assert "Planta Norte" in {token.text for token in doc}
+    assert "Fuente Clara" in {token.text for token in doc}
 
 
 def test_pictures(doc: Doc) -> None:
