@@ -51,7 +51,6 @@ def test_a_wheelhouse_installs_without_a_network(tmp_path: Path) -> None:
         name="words",
         version="0.1.0",
         provenance=Provenance(),
-        metrics=None,
     )
     with zipfile.ZipFile(wheel) as archive:
         metadata = archive.read("es_bioclin_words-0.1.0.dist-info/METADATA").decode()
