@@ -2,7 +2,6 @@
 
 import os
 import signal
-from typing import Any
 
 
 def main() -> None:
@@ -17,7 +16,7 @@ def main() -> None:
         app()
 
 
-def _end(number: int, frame: Any) -> None:
+def _end(number: int, frame: object) -> None:
     os.write(2, b"bioclin: interrupted (Ctrl-C): nothing was written; run the same command again\n")
     os._exit(128 + number)
 
