@@ -2,7 +2,7 @@
 
     python -m scripts.flagship corpora es corpus/flagship-es
     python -m scripts.flagship train corpus/flagship-es training/flagship-es --encoder ENCODER
-    python -m scripts.flagship assemble training/flagship-es/model-last corpus/flagship-es pipeline
+    python -m scripts.flagship assemble TRAINED corpus/flagship-es OUT --kb KB
 
 `python -m spacy project run flagship . --vars.lang es` runs these and the steps between them.
 configs/flagship/recipes.yml names the corpora. No document that shares text with a test document is
