@@ -148,6 +148,7 @@ for _key, _value in (
 # A second head, for PHI; scripts/flagship.py adds the tasks of a language.
 FLAGSHIP = {
     **{key: value for key, value in SEVERAL.items() if ".tasks." not in key},
+    **LEXICAL,
     **{
         key: value
         for key, value in DEMO.items()

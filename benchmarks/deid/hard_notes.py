@@ -7,8 +7,9 @@ The notes (hard_notes/LANG_SPLIT.txt) were written by hand, by people who had no
 the layouts of the training notes. Rules and models may be improved with dev, never with test.
 
 Systems are "rules" (the rules alone), "presidio" (its default recognizers, without a model
-for names), or a pipeline: its package, its folder, or NAME=FOLDER. A pipeline is used as it is: one
-without `bioclin_phi_rules` is measured without the rules.
+for names), "presidio=es_core_news_sm" (the same with a package that spaCy can load), or a pipeline:
+its package, its folder, or NAME=FOLDER. A pipeline is used as it is: one without
+`bioclin_phi_rules` is measured without the rules.
 
 A note begins with a line "##### KIND", and PHI is marked as [[text|phi_type]]. In English notes,
 only the number of an age is marked; weekdays that mean one day, wards by name or number, and whole
@@ -106,11 +107,13 @@ def load_system(system: str, lang: str) -> tuple[Finder, dict[str, Any]]:
     RETURNS (tuple): What finds PHI in a text, and what the result says about the system.
     RAISES (SystemExit): A pipeline is of another language.
     """
-    if system == "presidio":
+    name, _, model = system.partition("=")
+    if name == "presidio":
         from importlib.metadata import version
 
-        find, recognizers = load_presidio(every=False)
-        about = {"version": version("presidio-analyzer"), "model": "none", "threshold": 0}
+        find, recognizers = load_presidio(models={lang: model} if model else None)
+        used = f"{model} {version(model)}" if model else "none"
+        about = {"version": version("presidio-analyzer"), "model": used, "threshold": 0}
         names = [name.split(":")[1] for name in recognizers if name.startswith(f"{lang}:")]
         return lambda text: find(text, lang), {**about, "recognizers": names}
     nlp = make_pipeline(lang, rules_only=True) if system == "rules" else spacy.load(system)
@@ -261,9 +264,11 @@ def main() -> None:
     scores: dict[str, Any] = {}
     for given in arguments.systems:
         name, _, source = given.rpartition("=")
-        if source == "presidio" and not find_spec("presidio_analyzer"):
-            print("presidio is left out: presidio-analyzer is not installed", file=sys.stderr)
-            continue
+        if given.startswith("presidio"):
+            name = source = given
+            if not find_spec("presidio_analyzer"):
+                print("presidio is left out: presidio-analyzer is not installed", file=sys.stderr)
+                continue
         find, about = load_system(source, arguments.lang)
         found = [find(note.text) for note in notes]
         name = name or Path(source).name

@@ -12,7 +12,7 @@ look-alikes together; "char_precision" counts their characters.
 import inspect
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,19 @@ PRESIDIO_TYPES = {
     **{"US_DRIVER_LICENSE": "licence_id", "UK_DRIVING_LICENCE": "licence_id"},
     **{"MEDICAL_LICENSE": "licence_id", "US_NPI": "licence_id", "US_MBI": "health_plan_id"},
     **{"UK_NHS": "record_id", "UK_POSTCODE": "postcode", "UK_VEHICLE_REGISTRATION": "vehicle"},
+    **{"PERSON": "patient_name", "LOCATION": "city", "ORGANIZATION": "organization"},
 }
 PRESIDIO_KINDS = frozenset(
     " ".join(srsly.read_yaml(Path(__file__).parent / "phi_suite" / "presidio_kinds.yml")).split()
 )
 
 
-def _blank_engine() -> Any:
-    """A blank spaCy pipeline for Presidio; words are their own lemmas, for its context words."""
+def _make_engine(models: Mapping[str, str]) -> Any:
+    """A spaCy pipeline for Presidio in each language, with its default settings of labels.
+
+    models (Mapping[str, str]): Language -> package. The pipeline of other languages is blank; words
+        are their own lemmas there, for Presidio's context words.
+    """
     from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
 
     if not Language.has_factory("own_lemmas"):
@@ -59,9 +64,13 @@ def _blank_engine() -> Any:
             return doc
 
     engine = SpacyNlpEngine(ner_model_configuration=NerModelConfiguration(default_score=0.85))
-    engine.nlp = {lang: spacy.blank(lang) for lang in LANGS}
-    for nlp in engine.nlp.values():
-        nlp.add_pipe("own_lemmas")
+    engine.nlp = {}
+    for lang in LANGS:
+        if lang in models:
+            engine.nlp[lang] = spacy.load(models[lang])
+        else:
+            engine.nlp[lang] = spacy.blank(lang)
+            engine.nlp[lang].add_pipe("own_lemmas")
     return engine
 
 
@@ -85,10 +94,13 @@ def _every_recognizer(lang: str) -> list[Any]:
     ]
 
 
-def load_presidio(every: bool) -> tuple[Finder, list[str]]:
+def load_presidio(
+    every: bool = False, models: Mapping[str, str] | None = None
+) -> tuple[Finder, list[str]]:
     """Load Presidio's analyzer at threshold 0, its default.
 
     every (bool): With the recognizers that are off by default, and our phone regions.
+    models (Mapping[str, str] | None): Language -> package of a spaCy pipeline that finds names.
     RETURNS (tuple): The finder, and the names of its recognizers.
     """
     import tldextract.tldextract
@@ -103,11 +115,10 @@ def load_presidio(every: bool) -> tuple[Finder, list[str]]:
         for lang in LANGS:
             for one in _every_recognizer(lang):
                 registry.add_recognizer(one)
-    else:
-        registry.load_predefined_recognizers(languages=list(LANGS), nlp_engine=_blank_engine())
-    analyzer = AnalyzerEngine(
-        registry=registry, nlp_engine=_blank_engine(), supported_languages=list(LANGS)
-    )
+    engine = _make_engine(models or {})
+    if not every:
+        registry.load_predefined_recognizers(languages=list(LANGS), nlp_engine=engine)
+    analyzer = AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=list(LANGS))
 
     def find(text: str, lang: str) -> list[PhiSpan]:
         return [
