@@ -262,6 +262,7 @@ def suite_table() -> str:
 HARD_SYSTEMS = {
     "rules": "**spacy-bioclin, rules**",
     "presidio": "Presidio, no model of names installed",
+    "presidio=es_core_news_sm": "Presidio with spaCy's `es_core_news_sm`",
 }
 HARD_GROUPS = ("names", "dates", "ages", "ids", "phones", "hospitals_and_centres", "places")
 

@@ -53,8 +53,10 @@ def relative(page: Path) -> str:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with the repository's assets and configs, current while the test runs."""
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped: Path) -> Path:
+    """An empty folder with the repository's assets and configs, current while the test runs; the
+    pipelines that ship are installed."""
+    monkeypatch.syspath_prepend(str(shipped))
     for name in ("assets", "configs"):
         (tmp_path / name).symlink_to(ROOT / name, target_is_directory=True)
     data = Path(os.environ.get("BIOCLIN_DATA", ROOT.parent / "shared" / "data"))

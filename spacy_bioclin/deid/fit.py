@@ -1,6 +1,7 @@
 """Set the calibration and the thresholds of a de-identification pipeline on gold Docs."""
 
 from collections import Counter
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -55,14 +56,16 @@ def calibrate(
     candidates = [c for _, found in pairs for c in found if c.annotated]
     deid.calibration = fit_calibration(candidates)
     calibrated: list[Candidate] = []
+    distinct: list[Candidate] = []
     mentions: dict[str, list[Mention]] = {BALANCED: [], HIGH_RECALL: []}
     for gold, found in pairs:
         changed = [c._replace(span=deid.calibrate_span(c.span)) for c in found]
         certain = [c for c in changed if c.span.detector != DOUBTFUL]
         calibrated += [c for c in certain if c.annotated]
+        distinct += keep_distinct(c for c in certain if c.annotated)
         mentions[BALANCED] += weigh_mentions(gold, certain)
         mentions[HIGH_RECALL] += weigh_mentions(gold, changed)
-    best = choose_best_f(calibrated, len(mentions[BALANCED]))
+    best = choose_best_f(distinct, len(mentions[BALANCED]))
     deid.operating_points = {
         BALANCED: dict.fromkeys(scheme_labels(deid.policy.scheme), best),
         HIGH_RECALL: choose_thresholds(mentions[HIGH_RECALL], target_recall),
@@ -95,6 +98,13 @@ def calibrate(
             for label in sorted(n_gold)
         },
     }
+
+
+def keep_distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Keep one of the spans that several detectors found in the same place with the same label: the
+    most confident."""
+    ranked = sorted(candidates, key=lambda candidate: candidate.span.confidence)
+    return list({(c.span.start, c.span.end, c.span.label): c for c in ranked}.values())
 
 
 def _error(candidates: list[Candidate]) -> float:

@@ -11,6 +11,7 @@ from spacy_bioclin.deid.calibration import (
     fit_platt,
     recall_by_label,
 )
+from spacy_bioclin.deid.fit import keep_distinct
 from spacy_bioclin.deid.spans import PhiSpan
 
 
@@ -62,6 +63,14 @@ def test_one_threshold_is_best_for_f() -> None:
     candidates = [Candidate(PhiSpan(0, 1, "A", p, "ner"), right) for p, right in found]
     assert choose_best_f(candidates, 3) == pytest.approx(0.4)
     assert choose_best_f([], 3) == 0
+
+
+def test_what_two_detectors_found_counts_once() -> None:
+    """Otherwise F1 can be above 1, and the best threshold above one half."""
+    spans = [PhiSpan(0, 1, "A", 0.9, "ner"), PhiSpan(0, 1, "A", 0.7, "phone")]
+    spans += [PhiSpan(0, 1, "B", 0.4, "ner"), PhiSpan(0, 2, "A", 0.3, "ner")]
+    distinct = keep_distinct(Candidate(span, span.label == "A") for span in spans)
+    assert sorted(c.span.confidence for c in distinct) == [0.3, 0.4, 0.9]
 
 
 def test_groups_are_calibrated_apart() -> None:

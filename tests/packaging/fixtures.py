@@ -1,5 +1,7 @@
 """A tiny trained pipeline with two heads, as a user of the package has it: a folder."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
+SHIPPED = Path(__file__).parents[2] / "assets" / "pipelines"
 WORDS = ["Paciente", "con", "neumonía", "en", "el", "Hospital", "General", "."]
 TOK2VEC = {
     "@architectures": "spacy-transformers.TransformerListener.v1",
@@ -48,4 +51,14 @@ def pipeline(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         nlp.update([example], sgd=optimizer)
     folder = tmp_path_factory.mktemp("training") / "model-best"
     nlp.to_disk(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder for sys.path into which pip has installed the pipelines that ship."""
+    folder = tmp_path_factory.mktemp("shipped")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    wheels = sorted(map(str, SHIPPED.glob("*.whl")))
+    subprocess.run([*pip, "--target", str(folder), *wheels], check=True)
     return folder
