@@ -295,6 +295,19 @@ class _Parser:
             raise self.error(f"{shown}: no such form of {{{name}}}; {near}{wanted}")
 
 
+def split_lines(nodes: Nodes) -> list[Nodes]:
+    """Split a layout at its line breaks, those in brackets aside, and leave out empty lines."""
+    lines: list[list[Node]] = [[]]
+    for node in nodes:
+        if not isinstance(node, str):
+            lines[-1].append(node)
+            continue
+        first, *others = node.split("\n")
+        lines[-1] += [first] * bool(first)
+        lines += [[other] if other else [] for other in others]
+    return [tuple(line) for line in lines if any(not isinstance(n, str) or n.strip() for n in line)]
+
+
 def choose(nodes: Nodes, rng: random.Random) -> Iterator[str | Slot]:
     """Choose among the alternatives, at random, and yield what is left: plain texts and slots."""
     for node in nodes:

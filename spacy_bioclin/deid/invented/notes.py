@@ -15,7 +15,7 @@ from ...types import AnnotatedText, CharSpan, SpanAnnotation
 from ..labels import label_of
 from .dates import draw_age, draw_birth_date, draw_date, write_age, write_date
 from .fillers import Texts
-from .layouts import Layout, Slot, choose, find_type, read_layouts
+from .layouts import Layout, Node, Slot, choose, find_type, read_layouts, split_lines
 from .noise import Piece, add_noise
 from .persons import Person, draw_person, write_person
 from .values import END, Values, load_values
@@ -26,6 +26,9 @@ STABLE = ("record_id", "national_id", "insurance_id", "health_plan_id")
 OFTEN_STABLE = ("hospital", "city", "health_centre", "contact_id", "profession", "country")
 REPEATED = 0.5  # share of the latter that are what the note had before
 SPANS_KEY = "phi"
+MIXED = 0.3  # share of notes with lines of several layouts
+N_MIXED = (2, 5)  # layouts, and lines of each
+N_MIXED_LINES = (1, 4)
 YOUNG = 16  # age up to which a patient may be called a child
 
 
@@ -109,6 +112,21 @@ def fill(layout: Layout, values: Values, texts: Texts, rng: random.Random) -> li
     return [*pieces, Piece("".join(plain), None)]
 
 
+def mix(layouts: Sequence[Layout], rng: random.Random) -> Layout:
+    """Put some lines of several layouts together, so that a line is seen in many surroundings.
+
+    layouts (Sequence[Layout]): The layouts to choose from.
+    """
+    chosen = rng.sample(layouts, min(rng.randint(*N_MIXED), len(layouts)))
+    nodes: list[Node] = []
+    for layout in chosen:
+        lines = split_lines(layout.nodes)
+        first = rng.randrange(len(lines))
+        for line in lines[first : first + rng.randint(*N_MIXED_LINES)]:
+            nodes += [*line, "\n"]
+    return Layout(" + ".join(layout.where for layout in chosen), tuple(nodes[:-1]))
+
+
 def join(pieces: Iterable[Piece], where: str) -> InventedNote:
     """Join the pieces of a note."""
     parts: list[str] = []
@@ -134,6 +152,8 @@ def invent_notes(
 ) -> Iterator[InventedNote]:
     """Invent notes: every layout is filled equally often, in random order.
 
+    With noise, some notes have lines of several layouts instead.
+
     layouts (Sequence[Layout]): See `read_layouts`.
     lang (str): Language of the layouts, "es" or "en".
     number (int): Number of notes.
@@ -152,6 +172,8 @@ def invent_notes(
             shuffle.shuffle(order)
         layout = order.pop()
         rng = random.Random(f"{seed} {names} {i}")
+        if noise and rng.random() < MIXED:
+            layout = mix(layouts, rng)
         pieces = fill(layout, values, texts, rng)
         yield join(add_noise(pieces, rng) if noise else pieces, layout.where)
 

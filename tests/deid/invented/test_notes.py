@@ -8,7 +8,14 @@ import pytest
 
 from spacy_bioclin.corpora.convert import make_nlp
 from spacy_bioclin.deid.invented.fillers import Texts
-from spacy_bioclin.deid.invented.layouts import FOLDER, Slot, list_slots, read_layouts
+from spacy_bioclin.deid.invented.layouts import (
+    FOLDER,
+    Slot,
+    list_slots,
+    parse,
+    read_layouts,
+    split_lines,
+)
 from spacy_bioclin.deid.invented.names import SHARES, is_held_out, load_names
 from spacy_bioclin.deid.invented.noise import GROUPS, Noise, add_typos, make_typo
 from spacy_bioclin.deid.invented.notes import (
@@ -54,6 +61,22 @@ def test_offsets_stay_right(noise: Noise, lang: str) -> None:
             assert changed == changed.strip()
             assert inside_word(noisy.text, at) <= inside_word(note.text, start)
             assert inside_word(noisy.text, to) <= inside_word(note.text, end)
+
+
+def test_some_notes_have_lines_of_several_layouts() -> None:
+    layouts = read_layouts(LETTERS["es"], "es")
+    notes = list(invent_notes(layouts, "es", 200))
+    mixed = [note for note in notes if " + " in note.where]
+    assert 0.2 < len(mixed) / len(notes) < 0.4
+    assert all(note.text.strip() for note in mixed) and all(note.spans for note in mixed[:5])
+    assert not [note for note in invent_notes(layouts, "es", 50, noise=False) if "+" in note.where]
+
+
+def test_lines_of_a_layout() -> None:
+    nodes = parse("a {patient}\n\n[b|c\nd] e\n{date}", None)
+    lines = split_lines(nodes)
+    assert [len(line) for line in lines] == [2, 2, 1]
+    assert lines[0] == ("a ", Slot("patient", "")) and lines[1][1] == " e"
 
 
 def test_a_typo_changes_a_word() -> None:
