@@ -101,7 +101,7 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike) -> flo
 
 
 class Candidate(NamedTuple):
-    """A detector's span, and whether a gold mention has its offsets and label.
+    """A detector's span, and whether it is PHI: most of its characters are, whatever their label.
 
     annotated (bool): Whether the gold Doc was annotated for the label; if not, nobody knows whether
         the span is correct.
@@ -162,18 +162,24 @@ def choose_thresholds(mentions: Sequence[Mention], target_recall: float) -> dict
     return thresholds
 
 
-def choose_best_f(candidates: Sequence[Candidate], n_gold: int) -> float:
-    """Choose the threshold with the best strict F1.
+def choose_best_f(candidates: Sequence[Candidate], mentions: Sequence[Mention]) -> float:
+    """Choose the one threshold with the best F1 of what is hidden.
 
-    For calibrated confidences one threshold is best for all labels: half of the best F1 (Lipton et
-    al., 2014).
-    n_gold (int): Gold mentions.
-    RETURNS (float): The best threshold; 0 if there are no candidates.
+    Precision is the share of candidates that are PHI, recall the share of mentions that are covered
+    completely, whatever the labels.
+    RETURNS (float): The best threshold; 0 if there are no candidates or no mentions.
     """
-    ranked = sorted(candidates, key=lambda candidate: -candidate.span.confidence)
-    correct = np.cumsum([candidate.correct for candidate in ranked])
-    f1 = 2 * correct / (np.arange(1, len(ranked) + 1) + n_gold)
-    return float(f1.max(initial=0.0) / 2)
+    if not candidates or not mentions:
+        return 0.0
+    confidence = np.array([candidate.span.confidence for candidate in candidates])
+    order = np.argsort(-confidence, kind="stable")
+    confidence = confidence[order]
+    correct = np.array([candidate.correct for candidate in candidates])[order]
+    precision = np.cumsum(correct) / np.arange(1, len(confidence) + 1)
+    weakest = np.sort([mention.weakest if mention.by else -1.0 for mention in mentions])
+    recall = 1 - np.searchsorted(weakest, confidence) / len(weakest)
+    f1 = 2 * precision * recall / np.maximum(precision + recall, EPSILON)
+    return float(confidence[np.argmax(f1)])
 
 
 def recall_by_label(

@@ -1,7 +1,7 @@
 """Set the calibration and the thresholds of a de-identification pipeline on gold Docs."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container
 from operator import attrgetter
 from typing import Any
 
@@ -40,7 +40,7 @@ def calibrate(
 
     docs (list[Doc]): Gold Docs with the layer `spans_key`.
     target_recall (float): Of every label at the operating point "high_recall"; at "balanced", the
-        thresholds are those of the best F1.
+        thresholds are those of the best F1 of what is hidden.
     operating_point (str): The one that applies from now on.
     RETURNS (dict): Thresholds and recall by label for each operating point, and the calibration
         error.
@@ -56,16 +56,14 @@ def calibrate(
     candidates = [c for _, found in pairs for c in found if c.annotated]
     deid.calibration = fit_calibration(candidates)
     calibrated: list[Candidate] = []
-    distinct: list[Candidate] = []
     mentions: dict[str, list[Mention]] = {BALANCED: [], HIGH_RECALL: []}
     for gold, found in pairs:
         changed = [c._replace(span=deid.calibrate_span(c.span)) for c in found]
         certain = [c for c in changed if c.span.detector != DOUBTFUL]
         calibrated += [c for c in certain if c.annotated]
-        distinct += keep_distinct(c for c in certain if c.annotated)
         mentions[BALANCED] += weigh_mentions(gold, certain)
         mentions[HIGH_RECALL] += weigh_mentions(gold, changed)
-    best = choose_best_f(distinct, len(mentions[BALANCED]))
+    best = choose_best_f(calibrated, mentions[BALANCED])
     deid.operating_points = {
         BALANCED: dict.fromkeys(scheme_labels(deid.policy.scheme), best),
         HIGH_RECALL: choose_thresholds(mentions[HIGH_RECALL], target_recall),
@@ -100,13 +98,6 @@ def calibrate(
     }
 
 
-def keep_distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Keep one of the spans that several detectors found in the same place with the same label: the
-    most confident."""
-    ranked = sorted(candidates, key=lambda candidate: candidate.span.confidence)
-    return list({(c.span.start, c.span.end, c.span.label): c for c in ranked}.values())
-
-
 def _error(candidates: list[Candidate]) -> float:
     confidence = [candidate.span.confidence for candidate in candidates]
     correct = [candidate.correct for candidate in candidates]
@@ -127,18 +118,20 @@ def judge(nlp: Language, docs: list[Doc]) -> list[tuple[list[CharSpan], list[Can
                 (start, end, map_label(label, scheme))
                 for start, end, label in sorted(reference_spans(reference, deid.spans_key) or ())
             ]
-            known = set(gold)
+            phi = {i for start, end, _ in gold for i in range(start, end)}
             labels = annotated_labels(reference, deid.spans_key)
             wanted = None if labels is None else {map_label(label, scheme) for label in labels}
             found, _ = deid.find_candidates(doc)
             candidates = [
-                Candidate(
-                    s, (s.start, s.end, s.label) in known, wanted is None or s.label in wanted
-                )
-                for s in found
+                Candidate(s, _is_mostly(s, phi), wanted is None or s.label in wanted) for s in found
             ]
             pairs.append((gold, candidates))
     return pairs
+
+
+def _is_mostly(span: PhiSpan, phi: Container[int]) -> bool:
+    """Check whether most of a span is PHI."""
+    return 2 * sum(i in phi for i in range(span.start, span.end)) > span.end - span.start
 
 
 def weigh_mentions(gold: list[CharSpan], found: list[Candidate]) -> list[Mention]:

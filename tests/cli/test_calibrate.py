@@ -57,6 +57,20 @@ def test_spans_of_labels_that_were_not_annotated_are_no_mistakes() -> None:
     assert set(report["labels"]) == {"FECHAS"} and report["calibration_error"]["before"] < 0.1
 
 
+def test_a_span_is_right_if_most_of_it_is_phi_whatever_the_label() -> None:
+    """What hides PHI under another label, or with a word too much, is no false alarm."""
+    nlp = spacy.blank("es", config=CONFIG)
+    patterns = [("TERRITORIO", "Rosa"), ("PAIS", "Marta Olmedo."), ("CALLE", "Cita el")]
+    nlp.add_pipe("span_ruler", config={"spans_key": "phi"}).add_patterns(
+        [{"label": label, "pattern": text} for label, text in patterns]
+    )
+    nlp.add_pipe("bioclin_deid")
+    judged = [
+        (c.span.label, c.correct) for _, found in judge(nlp, gold_docs(nlp.make_doc)) for c in found
+    ]
+    assert sorted(judged) == [("CALLE", False), ("PAIS", True), ("TERRITORIO", True)]
+
+
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     path = tmp_path / "dev.spacy"

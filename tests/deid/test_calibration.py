@@ -11,7 +11,6 @@ from spacy_bioclin.deid.calibration import (
     fit_platt,
     recall_by_label,
 )
-from spacy_bioclin.deid.fit import keep_distinct
 from spacy_bioclin.deid.spans import PhiSpan
 
 
@@ -58,19 +57,14 @@ def test_thresholds_reach_the_target_and_no_more() -> None:
 
 
 def test_one_threshold_is_best_for_f() -> None:
-    # Worked by hand: F1 after 1, 2, 3 spans of 3 gold mentions is 2/4, 4/5, 4/6.
-    found = [(0.9, True), (0.8, True), (0.3, False)]
+    # Worked by hand: precision after 1, 2, 3, 4 spans is 1, 1, 2/3, 3/4, recall of 4 mentions 1/4,
+    # 2/4, 2/4, 3/4 (the span of 0.2 covers the third, the fourth is not found).
+    found = [(0.9, True), (0.8, True), (0.3, False), (0.2, True)]
     candidates = [Candidate(PhiSpan(0, 1, "A", p, "ner"), right) for p, right in found]
-    assert choose_best_f(candidates, 3) == pytest.approx(0.4)
-    assert choose_best_f([], 3) == 0
-
-
-def test_what_two_detectors_found_counts_once() -> None:
-    """Otherwise F1 can be above 1, and the best threshold above one half."""
-    spans = [PhiSpan(0, 1, "A", 0.9, "ner"), PhiSpan(0, 1, "A", 0.7, "phone")]
-    spans += [PhiSpan(0, 1, "B", 0.4, "ner"), PhiSpan(0, 2, "A", 0.3, "ner")]
-    distinct = keep_distinct(Candidate(span, span.label == "A") for span in spans)
-    assert sorted(c.span.confidence for c in distinct) == [0.3, 0.4, 0.9]
+    mentions = [Mention("A", weakest, "A") for weakest in (0.9, 0.8, 0.2)] + [Mention("A", 0, "")]
+    assert choose_best_f(candidates, mentions) == 0.2
+    assert choose_best_f(candidates, [*mentions[:2], mentions[3]]) == 0.8
+    assert choose_best_f([], mentions) == choose_best_f(candidates, []) == 0
 
 
 def test_groups_are_calibrated_apart() -> None:
