@@ -167,7 +167,8 @@ def choose_best_f(candidates: Sequence[Candidate], mentions: Sequence[Mention]) 
 
     Precision is the share of candidates that are PHI, recall the share of mentions that are covered
     completely, whatever the labels.
-    RETURNS (float): The best threshold; 0 if there are no candidates or no mentions.
+    RETURNS (float): The threshold, halfway between two candidates; 0 if there are no candidates
+        or no mentions.
     """
     if not candidates or not mentions:
         return 0.0
@@ -179,7 +180,9 @@ def choose_best_f(candidates: Sequence[Candidate], mentions: Sequence[Mention]) 
     weakest = np.sort([mention.weakest if mention.by else -1.0 for mention in mentions])
     recall = 1 - np.searchsorted(weakest, confidence) / len(weakest)
     f1 = 2 * precision * recall / np.maximum(precision + recall, EPSILON)
-    return float(confidence[np.argmax(f1)])
+    last = confidence[np.argmax(f1)]
+    following = confidence[confidence < last]
+    return float(last + (following[0] if following.size else 0.0)) / 2
 
 
 def recall_by_label(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import spacy
+from spacy.tokens import Span
 
 from spacy_bioclin.deid import make_pipeline
 from spacy_bioclin.deid.fit import calibrate
@@ -106,8 +107,9 @@ def calibrated(tmp_path: Path) -> Path:
     nlp.add_pipe("bioclin_phi_rules", name="rules")
     nlp.add_pipe("bioclin_deid", name="deid")
     doc = nlp.make_doc(NOTE)
-    doc.spans["phi"] = [doc[1:2]]
-    doc.spans["phi"][0].label_ = "NOMBRE_SUJETO_ASISTENCIA"
+    start = NOTE.index("12345678")
+    number = doc.char_span(start, len(NOTE) - 1, label="ID_SUJETO_ASISTENCIA")
+    doc.spans["phi"] = [Span(doc, 1, 2, label="NOMBRE_SUJETO_ASISTENCIA"), number]
     calibrate(nlp, [doc], 0.99, operating_point="balanced")
     assert find_deid(nlp).detectors == ["span_ruler", "rules"]
     nlp.to_disk(tmp_path / "calibrated")
