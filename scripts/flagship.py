@@ -230,7 +230,7 @@ def make_config(lang: str, recipe: Recipe, out: Path, tests: list[Path]) -> Conf
             for name, head in tasks[split].items()
         }
     config["training"]["max_steps"] = recipe.updates * len(tasks["train"])
-    config["training"]["eval_frequency"] = config["training"]["max_steps"] // 4
+    config["training"]["eval_frequency"] = config["training"]["max_steps"] // 2
     return config
 
 
