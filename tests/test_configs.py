@@ -160,6 +160,7 @@ FLAGSHIP = {
         if value != ABSENT
     },
     "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "ents", "cleaner"],
+    "components.ner.threshold": 0.4,
     "corpora.train.tasks": {},
     "corpora.dev.tasks": {},
     "training.max_steps": 3600,
