@@ -1,8 +1,11 @@
 """The optimizer step, and the bytes that weights are stored in."""
 
+import zlib
+
+import numpy as np
 import pytest
 import torch
-from thinc.api import Adam, Model
+from thinc.api import Adam, Maxout, Model
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.torch_bridge.shim import TorchShim, store_in_half
@@ -112,6 +115,16 @@ def test_weights_stored_in_half_precision_take_half_of_the_bytes():
     shim.module.weight.data.fill_(1e6)
     with pytest.raises(BioclinError, match="not finite"):
         again.from_bytes(shim.to_bytes())
+
+
+def test_weights_of_thinc_layers_are_rounded_and_compress_better():
+    model = Maxout(64, 64).initialize()
+    model.set_param("W", np.random.default_rng(0).normal(size=(64, 3, 64)).astype("f4"))
+    before, n_bytes = model.get_param("W").copy(), len(zlib.compress(model.to_bytes()))
+    store_in_half(model)
+    after = model.get_param("W")
+    assert after.dtype == np.float32 and np.array_equal(after, before.astype("f2").astype("f4"))
+    assert len(zlib.compress(model.to_bytes())) < 0.65 * n_bytes
 
 
 def test_training_does_not_touch_the_bytes_it_was_loaded_from():
