@@ -278,7 +278,7 @@ def store_in_half(model: Model) -> None:
     Weights above 65,504 would become infinite, which `TorchShim.from_bytes` refuses.
 
     model (Model): Any thinc model. Weights of thinc layers are rounded to half precision but stay
-        fp32, so that they take half of the bytes in a compressed package.
+        fp32, so that they take two thirds of the bytes in a compressed package.
     """
     for node in model.walk():
         for name in node.param_names:

@@ -124,7 +124,7 @@ def test_weights_of_thinc_layers_are_rounded_and_compress_better():
     store_in_half(model)
     after = model.get_param("W")
     assert after.dtype == np.float32 and np.array_equal(after, before.astype("f2").astype("f4"))
-    assert len(zlib.compress(model.to_bytes())) < 0.65 * n_bytes
+    assert len(zlib.compress(model.to_bytes())) < 0.7 * n_bytes
 
 
 def test_training_does_not_touch_the_bytes_it_was_loaded_from():
