@@ -19,6 +19,7 @@ import typer
 
 from spacy_bioclin.cli import app
 from tests.markdown import ROOT, Block, code_blocks, run_block, shell_commands
+from tests.util import use_packages
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 # Pages whose blocks train for more than ten seconds.
@@ -56,7 +57,7 @@ def relative(page: Path) -> str:
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped: Path) -> Path:
     """An empty folder with the repository's assets and configs, current while the test runs; the
     pipelines that ship are installed."""
-    monkeypatch.syspath_prepend(str(shipped))
+    use_packages(monkeypatch, shipped)
     for name in ("assets", "configs"):
         (tmp_path / name).symlink_to(ROOT / name, target_is_directory=True)
     data = Path(os.environ.get("BIOCLIN_DATA", ROOT.parent / "shared" / "data"))

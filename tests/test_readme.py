@@ -7,6 +7,7 @@ from spacy.cli.train import train
 
 from benchmarks import readme
 from tests.markdown import ROOT, code_blocks, run_block, shell_commands
+from tests.util import use_packages
 
 README = (ROOT / "README.md").read_text("utf-8")
 FEW_UPDATES = {"training.max_steps": 4, "training.eval_frequency": 4}
@@ -42,7 +43,7 @@ def test_code_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shippe
     for name in ("assets", "configs"):
         (tmp_path / name).symlink_to(ROOT / name, target_is_directory=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(shipped))
+    use_packages(monkeypatch, shipped)
 
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in code_blocks(README):
