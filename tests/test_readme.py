@@ -39,17 +39,22 @@ def train_briefly(config: str, output: str, **overrides: str | int) -> None:
 @pytest.mark.slow
 def test_code_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped: Path) -> None:
     """Run all Python blocks, and all `bioclin` and `spacy train` commands of the README from top to
-    bottom, in a folder that has only what a clone leaves. Training takes few updates."""
+    bottom, in a folder that has only what a clone leaves. Training takes few updates. A text block
+    is what the block before it prints."""
     for name in ("assets", "configs"):
         (tmp_path / name).symlink_to(ROOT / name, target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     use_packages(monkeypatch, shipped)
 
     namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = ""
     for block in code_blocks(README):
+        if block.language == "text":
+            assert printed == block.content
+            continue
         before, trains, after = block.content.partition("spacy train ")
         if not trains:
-            run_block(block, "README.md", namespace)
+            printed = run_block(block, "README.md", namespace)
             continue
         run_block(block._replace(content=before), "README.md", namespace)
         [args] = shell_commands(trains + after, "spacy train")
