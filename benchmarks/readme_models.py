@@ -71,7 +71,7 @@ def label_table(entry: dict[str, Any]) -> str:
         return ""
     # Labels of the same name are compared side by side, those of one corpus stay together.
     order = {label: n for n, (label, _) in reversed([*enumerate(rows)]) if label != "~"}
-    rows = sorted(rows, key=lambda row: order.get(row[0], len(order) + len(rows)))
+    rows = sorted(rows, key=lambda row: order.get(row[0], len(rows)))
     head = (
         "### What it finds\n\nStrict scores on test documents: offsets and label are equal. Only "
         "labels that a corpus annotates are scored on it.\n\n"

@@ -264,7 +264,7 @@ def main() -> None:
     scores: dict[str, Any] = {}
     for given in arguments.systems:
         name, _, source = given.rpartition("=")
-        if given.startswith("presidio"):
+        if given.partition("=")[0] == "presidio":
             name = source = given
             if not find_spec("presidio_analyzer"):
                 print("presidio is left out: presidio-analyzer is not installed", file=sys.stderr)
