@@ -98,6 +98,12 @@ def test_language_without_a_recipe(tmp_path: Path) -> None:
     assert "language 'fr': recipes.yml has es, en" in result.output
 
 
+def test_unknown_corpus_to_hold_out(tmp_path: Path) -> None:
+    result = CliRunner().invoke(flagship.app, ["corpora", "es", str(tmp_path), "--quoted", "ncbi"])
+    assert result.exit_code == 1
+    assert "--quoted ncbi: choose from distemist," in result.output
+
+
 def test_training_assembly_and_scores(
     corpora: Path, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
