@@ -89,7 +89,9 @@ def make_corpora(
     out: Annotated[Path, typer.Argument(help="Folder for the corpora and config.cfg")],
     quoted: Annotated[
         list[str] | None,
-        typer.Option(help="Corpus whose test split is held out; repeat it. Default: of recipes.yml"),
+        typer.Option(
+            help="Corpus whose test split is held out; repeat it. Default: of recipes.yml"
+        ),
     ] = None,
 ) -> None:
     """Write train, dev and test of the corpora of a language, and config.cfg."""
@@ -135,17 +137,17 @@ def find_file(out: Path, name: str, split: str) -> Path:
     return out / name / f"{split}.spacy"
 
 
-def find_tasks(recipe: Recipe) -> dict[str, dict[str, str]]:
-    """List the corpora of train and dev, and the component that learns from each.
+def find_tasks(recipe: Recipe) -> dict[str, dict[str, list[str]]]:
+    """List the corpora of train and dev, and the components that learn from each.
 
-    RETURNS (dict[str, dict[str, str]]): Split -> name of the corpus -> component.
+    RETURNS (dict[str, dict[str, list[str]]]): Split -> name of the corpus -> components.
     """
     alone = [name for name in recipe.corpora if name not in recipe.merged]
     merged = [MERGED] if recipe.merged else []
-    phi = dict.fromkeys([*recipe.phi, NOTES], "phi")
+    others = {**{name: ["phi"] for name in recipe.phi}, NOTES: ["ner", "phi"]}
     return {
-        "train": {**dict.fromkeys([*merged, *alone], "ner"), **phi},
-        "dev": {**dict.fromkeys(recipe.corpora, "ner"), **phi},
+        "train": {**{name: ["ner"] for name in [*merged, *alone]}, **others},
+        "dev": {**{name: ["ner"] for name in recipe.corpora}, **others},
     }
 
 
@@ -195,14 +197,15 @@ def merge(recipe: Recipe, out: Path) -> None:
 
 
 def invent(lang: str, recipe: Recipe, out: Path) -> None:
-    """Invent notes with PHI for train and, with other names, for dev."""
+    """Invent notes with PHI and clinical entities for train and, with other names, for dev."""
     data = find_data(recipe.corpora[0])
     texts = [word for path in recipe.texts for word in ("--texts", str(data / path))]
     splits = (("train", recipe.notes, "training"), ("dev", recipe.notes // 20, "held-out"))
     for seed, (split, number, names) in enumerate(splits):
         command = ["invent-notes", "-o", str(find_file(out, NOTES, split)), "--lang", lang]
         command += ["--number", str(number), "--seed", str(seed), "--names", names, *texts]
-        run("-m", "spacy_bioclin", *command, "--scheme", recipe.scheme, "--overwrite")
+        command += ["--scheme", recipe.scheme, "--entities", "--overwrite"]
+        run("-m", "spacy_bioclin", *command)
 
 
 def write_unseen(out: Path, name: str, tests: list[Path]) -> None:
@@ -238,8 +241,8 @@ def make_config(lang: str, recipe: Recipe, out: Path, tests: list[Path]) -> Conf
         corpora["leave_out"] = str(out / f"{split}-leave-out.txt")
         corpora["held_out"] = [str(path) for path in tests]
         corpora["tasks"] = {
-            name: {"path": str(find_file(out, name, split)), "heads": [head]}
-            for name, head in tasks[split].items()
+            name: {"path": str(find_file(out, name, split)), "heads": heads}
+            for name, heads in tasks[split].items()
         }
     config["training"]["max_steps"] = recipe.updates * len(tasks["train"])
     config["training"]["eval_frequency"] = config["training"]["max_steps"] // 2
@@ -290,7 +293,7 @@ def assemble(
     nlp.add_pipe("bioclin_linker", "linker", after="measurements", config=settings)
     nlp.add_pipe("bioclin_deid", "deid", before="cleaner")
     recipe = read_recipe(nlp.lang)
-    phi = [name for name, head in find_tasks(recipe)["dev"].items() if head == "phi"]
+    phi = [name for name, heads in find_tasks(recipe)["dev"].items() if "phi" in heads]
     docs = [doc for name in phi for doc in read_docs(find_file(corpora, name, "dev"), nlp.vocab)]
     report = calibrate(nlp, docs, TARGET_RECALL, operating_point=BALANCED)
     with output.open_folder() as folder:

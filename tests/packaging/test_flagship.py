@@ -66,7 +66,7 @@ def test_config_has_the_corpora_of_the_recipe(corpora: Path) -> None:
         tasks = config["corpora"][split]["tasks"]
         assert {name: task["heads"] for name, task in tasks.items()} == {
             "demo": ["ner"],
-            "invented": ["phi"],
+            "invented": ["ner", "phi"],
         }
         assert config["corpora"][split]["held_out"] == [str(corpora / "demo" / "test.spacy")]
     assert config["training"]["max_steps"] == 2

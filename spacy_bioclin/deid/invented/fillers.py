@@ -10,6 +10,7 @@ from ...files import find_files, open_binary
 from ...text import fold_alnum
 from ..detect.rules import load_rules
 from ..surrogates.name_lists import load_names
+from .noise import UNANNOTATED, Piece
 from .values import Values
 
 MIN_LENGTH, MAX_LENGTH = 25, 300  # characters of a sentence
@@ -28,12 +29,15 @@ class Texts:
         """Take sentences; without any, they are made by the rule "text"."""
         self.values, self.sentences = values, sentences
 
-    def draw(self, number: int, rng: random.Random) -> str:
+    def draw(self, number: int, rng: random.Random) -> Iterator[Piece]:
         """Draw so many sentences, one after the other."""
-        return " ".join(
-            rng.choice(self.sentences) if self.sentences else self.values.write("text", rng)
-            for _ in range(number)
-        )
+        for i in range(number):
+            if i:
+                yield Piece(" ")
+            if self.sentences:
+                yield Piece(rng.choice(self.sentences), label=UNANNOTATED)
+            else:
+                yield from self.values.write_pieces("text", rng)
 
 
 def read_texts(paths: Iterable[Path], values: Values, number: int) -> Texts:

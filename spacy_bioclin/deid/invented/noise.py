@@ -14,6 +14,7 @@ NAMES = ("patient_name", "staff_name", "relative")
 MIN_WORD, TYPO_EVERY = 5, 25
 NAME_TYPO = 0.05  # share of names with a typo, in notes with typos
 WIDTHS = (60, 72, 76, 80)  # of wrapped lines
+UNANNOTATED = "?"
 TILDE = "\u0303"  # of ñ, which is a letter
 _WORD = re.compile(rf"[^\W\d_]{{{MIN_WORD},}}")
 _MARK = re.compile(r"[.,;:]+(?=\s|$)")
@@ -24,10 +25,13 @@ class Piece(NamedTuple):
     """A part of a note.
 
     phi_type (str | None): None for what is not PHI.
+    label (str | None): Label of a clinical entity; `UNANNOTATED` for text in which nobody has
+        marked the entities.
     """
 
     text: str
-    phi_type: str | None
+    phi_type: str | None = None
+    label: str | None = None
 
 
 Noise = Callable[[list[Piece], random.Random], list[Piece]]
@@ -35,24 +39,27 @@ Noise = Callable[[list[Piece], random.Random], list[Piece]]
 
 def to_lower(pieces: list[Piece], rng: random.Random) -> list[Piece]:
     """Write all in lower case."""
-    return [Piece(text.lower(), phi_type) for text, phi_type in pieces]
+    return [piece._replace(text=piece.text.lower()) for piece in pieces]
 
 
 def to_upper(pieces: list[Piece], rng: random.Random) -> list[Piece]:
     """Write all in capitals."""
-    return [Piece(text.upper(), phi_type) for text, phi_type in pieces]
+    return [piece._replace(text=piece.text.upper()) for piece in pieces]
 
 
 def lower_names(pieces: list[Piece], rng: random.Random) -> list[Piece]:
     """Write only the names of persons in lower case."""
     return [
-        Piece(text.lower() if phi_type in NAMES else text, phi_type) for text, phi_type in pieces
+        piece._replace(text=piece.text.lower()) if piece.phi_type in NAMES else piece
+        for piece in pieces
     ]
 
 
 def lower_phi(pieces: list[Piece], rng: random.Random) -> list[Piece]:
     """Write all PHI in lower case."""
-    return [Piece(text.lower() if phi_type else text, phi_type) for text, phi_type in pieces]
+    return [
+        piece._replace(text=piece.text.lower()) if piece.phi_type else piece for piece in pieces
+    ]
 
 
 def strip_accents(pieces: list[Piece], rng: random.Random) -> list[Piece]:
@@ -67,13 +74,13 @@ def strip_accents(pieces: list[Piece], rng: random.Random) -> list[Piece]:
         plain = "".join(char for char in marks if not unicodedata.combining(char) or char == kept)
         return unicodedata.normalize("NFC", plain)
 
-    return [Piece(strip(text), phi_type) for text, phi_type in pieces]
+    return [piece._replace(text=strip(piece.text)) for piece in pieces]
 
 
 def wrap_lines(pieces: list[Piece], rng: random.Random) -> list[Piece]:
     """Break lines at a width, also within PHI: a blank becomes a line break."""
     width = rng.choice(WIDTHS)
-    chars = list("".join(text for text, _ in pieces))
+    chars = list("".join(piece.text for piece in pieces))
     start = blank = 0
     for i, char in enumerate(chars):
         if char == "\n":
@@ -84,9 +91,10 @@ def wrap_lines(pieces: list[Piece], rng: random.Random) -> list[Piece]:
             chars[blank] = "\n"
             start = blank + 1
     wrapped, at = [], 0
-    for text, phi_type in pieces:
-        wrapped.append(Piece("".join(chars[at : at + len(text)]), phi_type))
-        at += len(text)
+    for piece in pieces:
+        end = at + len(piece.text)
+        wrapped.append(piece._replace(text="".join(chars[at:end])))
+        at = end
     return wrapped
 
 
@@ -94,12 +102,13 @@ def drop_marks(pieces: list[Piece], rng: random.Random) -> list[Piece]:
     """Leave out punctuation at the end of words, as in a dictation, and often capitals."""
     lower = rng.random() < 0.6
     changed = []
-    for i, (text, phi_type) in enumerate(pieces):
-        if phi_type is None:
+    for i, piece in enumerate(pieces):
+        text = piece.text
+        if piece.phi_type is None:
             # Before PHI without a blank, a mark is not the end of a word: "Edad:67".
             is_last = i + 1 == len(pieces)
             text = _MARK.sub("", text if is_last else f"{text}\0").rstrip("\0")
-        changed.append(Piece(text.lower() if lower else text, phi_type))
+        changed.append(piece._replace(text=text.lower() if lower else text))
     return changed
 
 
@@ -111,7 +120,7 @@ def widen_blanks(pieces: list[Piece], rng: random.Random) -> list[Piece]:
     def widen(text: str) -> str:
         return "".join(wide if char == " " and rng.random() < share else char for char in text)
 
-    return [Piece(widen(text), phi_type) for text, phi_type in pieces]
+    return [piece._replace(text=widen(piece.text)) for piece in pieces]
 
 
 def add_typos(pieces: list[Piece], rng: random.Random) -> list[Piece]:
@@ -121,12 +130,13 @@ def add_typos(pieces: list[Piece], rng: random.Random) -> list[Piece]:
         return make_typo(found[0], rng) if rng.randrange(TYPO_EVERY) == 0 else found[0]
 
     changed = []
-    for text, phi_type in pieces:
-        if phi_type is None:
+    for piece in pieces:
+        text = piece.text
+        if piece.phi_type is None:
             text = _WORD.sub(misspell, text)
-        elif phi_type in NAMES and rng.random() < NAME_TYPO:
+        elif piece.phi_type in NAMES and rng.random() < NAME_TYPO:
             text = _WORD.sub(lambda found: make_typo(found[0], rng), text, count=1)
-        changed.append(Piece(text, phi_type))
+        changed.append(piece._replace(text=text))
     return changed
 
 
@@ -148,7 +158,7 @@ def make_typo(word: str, rng: random.Random) -> str:
 def join_lines(pieces: list[Piece], rng: random.Random) -> list[Piece]:
     """Make one line of the note."""
     between = rng.choice((" ", " ", "  "))
-    return [Piece(_BREAKS.sub(between, text), phi_type) for text, phi_type in pieces]
+    return [piece._replace(text=_BREAKS.sub(between, piece.text)) for piece in pieces]
 
 
 # Noises that may be added together, with the share of notes that get them: one of each group.

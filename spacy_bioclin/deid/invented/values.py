@@ -5,7 +5,7 @@ A rule is a name and alternatives in the syntax of layouts, whose slots are othe
 
 import random
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import srsly
 
 from ...errors import BioclinError
 from ...text import fold_alnum
-from .layouts import Nodes, Slot, choose, parse
+from .layouts import FILLERS, Mention, Nodes, Slot, choose, parse
 from .names import NamePools, load_names, take_share
+from .noise import Piece
 
 # Ends the span within a value: what follows is plain text ("67" + "yo").
 END = "\x1f"
@@ -89,19 +90,39 @@ class Values:
         key (str): Name of a rule; "date.short" is a form.
         env (Mapping[str, str] | None): Values that the rule may use as slots beside other rules.
         """
+        return self.fill(self._draw(key, rng), rng, env or {})
+
+    def write_pieces(self, key: str, rng: random.Random) -> Iterator[Piece]:
+        """Write a value that is not PHI, such as the result of a test, with its clinical entities.
+
+        key (str): Name of a rule.
+        YIELDS (Piece): Its pieces.
+        """
+        for part in choose(self._draw(key, rng), rng):
+            if isinstance(part, Slot) and part.name in FILLERS:
+                yield from self.write_pieces(part.name, rng)
+            else:
+                label = part.label if isinstance(part, Mention) else None
+                yield Piece(self.fill((part,), rng, {}), label=label)
+
+    def fill(self, nodes: Nodes, rng: random.Random, env: Env) -> str:
+        """Fill a parsed rule. See `write`."""
+        parts = []
+        for part in choose(nodes, rng):
+            if isinstance(part, Mention):
+                parts.append(self.fill(part.nodes, rng, env))
+            else:
+                parts.append(part if isinstance(part, str) else self._value(part, rng, env))
+        return "".join(parts)
+
+    def _draw(self, key: str, rng: random.Random) -> Nodes:
+        """Draw an alternative of a rule."""
         texts, parsed = self._texts[key], self._rules[key]
         at = rng.randrange(len(texts))
         nodes = parsed[at]
         if nodes is None:
             nodes = parsed[at] = parse(texts[at], None, f"values_{self.lang}.yml, {key}")
-        return self.fill(nodes, rng, env or {})
-
-    def fill(self, nodes: Nodes, rng: random.Random, env: Env) -> str:
-        """Fill a parsed rule. See `write`."""
-        return "".join(
-            part if isinstance(part, str) else self._value(part, rng, env)
-            for part in choose(nodes, rng)
-        )
+        return nodes
 
     def _value(self, slot: Slot, rng: random.Random, env: Env) -> str:
         name, form = slot
