@@ -9,10 +9,11 @@ them. A checkpoint gets the layer and the labels of the corpora from `bioclin im
 clinical --labels FILE`. A corpus for which it has no layer or no label is not scored.
 
 "calibration_error" is the expected calibration error of the probabilities of all spans found.
-Corpora with the layer "phi" and the hard notes (benchmarks/deid/hard_notes.py) are also scored for
-de-identification at each operating point of `bioclin calibrate`; "default" is the only one of a
-pipeline that was not calibrated. "leak" and F1 are those of the MEDDOCAN task, the shares
-those of benchmarks/deid/hard_notes.py. Speed is that of benchmarks/leaderboard_speed.py.
+The hard notes (benchmarks/deid/hard_notes.py) are a corpus too. They, and corpora with the layer
+"phi", are also scored for de-identification at each operating point of `bioclin calibrate`;
+"default" is the only one of a pipeline that was not calibrated. "leak" and F1 are those of the
+MEDDOCAN task, the shares those of benchmarks/deid/hard_notes.py. Speed is that of
+benchmarks/leaderboard_speed.py.
 
 The result has an entry for each --name. What was measured for the same files of the pipeline and
 the same data is kept, unless --again. It holds no text of a note.
@@ -22,6 +23,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -151,9 +153,8 @@ def list_operating_points(nlp: Language) -> list[str]:
 # -- scores ----------------------------------------------------------------------------------------
 
 
-def score_corpus(nlp: Language, path: Path) -> dict[str, Any]:
+def score_corpus(nlp: Language, references: list[Doc]) -> dict[str, Any]:
     """Score what a pipeline finds in a corpus, without the components that do not matter."""
-    references = list(read_docs(path, nlp.vocab))
     layers = {layer for doc in references for layer in doc.spans} | {ENTS}
     parts = find_parts(nlp)
     unneeded = [*AFTER, *(OF_PHI if PHI not in layers else ())]
@@ -235,9 +236,8 @@ def make_gold(spans: set[CharSpan]) -> tuple[Gold, ...]:
     return tuple(Gold(start, end, phi_type, True) for start, end, phi_type in types)
 
 
-def score_hard_notes(nlp: Language, path: Path) -> dict[str, Any]:
+def score_hard_notes(nlp: Language, notes: Sequence[hard_notes.Note]) -> dict[str, Any]:
     """Score the hard notes at each operating point, by group of PHI."""
-    notes = hard_notes.read_notes(path)
     result = {}
     parts = find_parts(nlp)
     unneeded = [name for part in (*AFTER, ENTITIES) for name in parts.get(part, ())]
@@ -291,6 +291,22 @@ class Entry:
         self.write()
 
 
+def measure_hard_notes(nlp: Language, entry: Entry) -> None:
+    """Measure the hard notes of the language: clinical entities and de-identification."""
+    parts = find_parts(nlp)
+    for split in ("dev", "test"):
+        path = hard_notes.FOLDER / f"{nlp.lang}_{split}.txt"
+        if not path.exists():
+            continue
+        notes, data = hard_notes.read_notes(path), hash_file(path)
+        if ENTITIES in parts and any(note.entities for note in notes):
+            docs = hard_notes.make_entity_docs(notes, nlp.lang)
+            name = f"hard notes, {split}"
+            entry.measure("corpora", name, data, partial(score_corpus, nlp, docs))
+        if any(part in parts for part in OF_PHI):
+            entry.measure("hard_notes", split, data, partial(score_hard_notes, nlp, notes))
+
+
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("pipeline", help="folder or package")
@@ -318,15 +334,13 @@ def main() -> None:
         "versions": describe_machine()["versions"],
     }
     for name, path in tests.items():
-        entry.measure("corpora", name, hash_file(path), lambda path=path: score_corpus(nlp, path))
-    if any(part in find_parts(nlp) for part in OF_PHI):
-        for split in ("dev", "test"):
-            path = hard_notes.FOLDER / f"{nlp.lang}_{split}.txt"
-            if path.exists():
-                data = hash_file(path)
-                entry.measure(
-                    "hard_notes", split, data, lambda path=path: score_hard_notes(nlp, path)
-                )
+        entry.measure(
+            "corpora",
+            name,
+            hash_file(path),
+            partial(score_corpus, nlp, list(read_docs(path, nlp.vocab))),
+        )
+    measure_hard_notes(nlp, entry)
     if not arguments.skip_speed:
         texts = leaderboard_speed.choose_texts([*tests.values()], nlp.vocab)
         file = WORK / "leaderboard" / f"{arguments.name}.json"

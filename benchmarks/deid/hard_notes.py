@@ -11,7 +11,8 @@ for names), "presidio=es_core_news_sm" (the same with a package that spaCy can l
 its package, its folder, or NAME=FOLDER. A pipeline is used as it is: one without
 `bioclin_phi_rules` is measured without the rules.
 
-A note begins with a line "##### KIND", and PHI is marked as [[text|phi_type]]. In English notes,
+A note begins with a line "##### KIND", and PHI is marked as [[text|phi_type]], clinical entities,
+which benchmarks/leaderboard.py scores, as [[text|LABEL]]. In English notes,
 only the number of an age is marked; weekdays that mean one day, wards by name or number, and whole
 timestamps of HL7-like lines are marked; titles, kinship, sex, times of day, durations, gestational
 ages, beds, rooms, lot numbers and units such as "ICU" are not.
@@ -35,16 +36,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from benchmarks.deid.identifiers import PRESIDIO_TYPES, load_presidio
 from benchmarks.deid.phi_suite.generate import LANGS, Gold, read_marks
 from benchmarks.harness import RESULTS, describe_machine, make_parser, read_json, write_result
+from spacy_bioclin.corpora.convert import make_nlp
+from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.deid import make_pipeline
+from spacy_bioclin.deid.invented.layouts import ENTITIES
 from spacy_bioclin.deid.labels import load_types, phi_type_of
 from spacy_bioclin.deid.spans import PhiSpan
+from spacy_bioclin.types import AnnotatedText, CharSpan, SpanAnnotation
 
 Finder = Callable[[str], Sequence[PhiSpan]]
 FOLDER = Path(__file__).with_name("hard_notes")
+ENTITY = re.compile(r"\[\[([^\[\]|]+)\|([A-Z_]+)\]\]")
+PHI = re.compile(r"\[\[([^\[\]|]+)\|[a-z_]+\]\]")
 HEAD = re.compile(r"^##### ?(.*)\n", re.MULTILINE)
 GROUPS = {
     "names": ("patient_name", "staff_name"),
@@ -77,6 +85,7 @@ class Note(NamedTuple):
     kind: str
     text: str
     gold: tuple[Gold, ...]
+    entities: tuple[CharSpan, ...] = ()
 
 
 def read_notes(path: Path) -> list[Note]:
@@ -92,13 +101,43 @@ def read_notes(path: Path) -> list[Note]:
         sys.exit(f"{path.name}: the first line must be '##### KIND'")
     notes = []
     for number, (kind, marked) in enumerate(zip(parts[::2], parts[1::2], strict=True), start=1):
-        text, gold = read_marks(marked.strip("\n"))
+        marked = marked.strip("\n")
+        text, gold = read_marks(strip_entities(marked))
         unknown = sorted({one.phi_type for one in gold} - set(load_types()))
         if unknown or "[[" in text or "]]" in text or not re.fullmatch(r"[a-z0-9_]+", kind):
             why = f"unknown PHI types {unknown}" if unknown else "a mark or the kind is malformed"
             sys.exit(f"{path.name}, note {number} ({kind}): {why}; want [[text|phi_type]]")
-        notes.append(Note(kind, text, gold))
+        notes.append(Note(kind, text, gold, read_entities(PHI.sub(r"\1", marked))))
     return notes
+
+
+def strip_entities(marked: str) -> str:
+    """Remove the marks of clinical entities."""
+    return ENTITY.sub(r"\1", marked)
+
+
+def read_entities(marked: str) -> tuple[CharSpan, ...]:
+    """Read the clinical entities of a text that has no other marks."""
+    entities, shift = [], 0
+    for found in ENTITY.finditer(marked):
+        start = found.start() - shift
+        entities.append((start, start + len(found[1]), found[2]))
+        shift += len(found[0]) - len(found[1])
+    return tuple(entities)
+
+
+def make_entity_docs(notes: Sequence[Note], lang: str) -> list[Doc]:
+    """Make gold Docs with the clinical entities of notes in doc.spans["clinical"]."""
+    nlp, docs = make_nlp(lang), []
+    for number, note in enumerate(notes, start=1):
+        spans = tuple(
+            SpanAnnotation(f"T{n}", label, ((start, end),), note.text[start:end])
+            for n, (start, end, label) in enumerate(note.entities, start=1)
+        )
+        annotated = AnnotatedText(f"{lang}-{number}", note.text, spans)
+        layers, labels = {"*": "clinical"}, ENTITIES[lang]
+        docs.append(make_gold_doc(nlp, annotated, layers=layers, annotated_labels=labels))
+    return docs
 
 
 def load_system(system: str, lang: str) -> tuple[Finder, dict[str, Any]]:
@@ -259,7 +298,7 @@ def main() -> None:
         "spans": sum(len(note.gold) for note in notes),
         "spans_by_type": dict(Counter(o.phi_type for n in notes for o in n.gold).most_common()),
         "words": sum(len(note.text.split()) for note in notes),
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "sha256": hashlib.sha256(strip_entities(path.read_text("utf-8")).encode()).hexdigest(),
     }
     scores: dict[str, Any] = {}
     for given in arguments.systems:
