@@ -97,6 +97,7 @@ def run(pipeline: str, texts: list[str], parts: Sequence[str]) -> dict[str, Any]
     loading = {
         "load_seconds": round(time.perf_counter() - began, 2),
         "loaded_mb": round(status_mb("VmRSS") - imported),
+        "process_mb": round(status_mb("VmRSS")),
     }
     factories, components = nlp.pipe_factories, find_parts(nlp)
     disabled: dict[str, list[str]] = {"all": [], **{part: components[part] for part in parts}}

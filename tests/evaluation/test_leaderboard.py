@@ -136,7 +136,7 @@ def test_speed_with_and_without_parts(pipeline, corpora, monkeypatch):
     one = {"seconds": {k: {"wall": [v], "cpu": [v]} for k, v in seconds.items()}}
     two = {"seconds": {"all": {"wall": [2.0], "cpu": [4.0]}}}
     memory = {1: {**one, "peak_memory_mb": 1}, 2: {**two, "peak_memory_mb": 2}}
-    both = {n: {**each, "load": {"load_seconds": n, "loaded_mb": 5}} for n, each in memory.items()}
+    both = {n: {**each, "load": {"load_seconds": n, "process_mb": 9}} for n, each in memory.items()}
     row = leaderboard_speed.summarize(both, 1_000_000)
     assert row["load"]["load_seconds"] == 1
     assert row["words_per_second"] == {"1": 250_000, "2": 500_000}
