@@ -69,6 +69,7 @@ class Recipe(Settings):
     notes: int
     texts: list[str]
     updates: int
+    turns: dict[str, int]
 
 
 def read_recipe(lang: str) -> Recipe:
@@ -244,7 +245,9 @@ def make_config(lang: str, recipe: Recipe, out: Path, tests: list[Path]) -> Conf
             name: {"path": str(find_file(out, name, split)), "heads": heads}
             for name, heads in tasks[split].items()
         }
-    config["training"]["max_steps"] = recipe.updates * len(tasks["train"])
+    turns = config["training"]["batcher"]["turns"] = recipe.turns
+    per_round = sum(turns.get(name, 1) for name in tasks["train"])
+    config["training"]["max_steps"] = recipe.updates * per_round
     config["training"]["eval_frequency"] = config["training"]["max_steps"] // 2
     return config
 

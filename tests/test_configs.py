@@ -129,6 +129,7 @@ SEVERAL = {
     "training.batcher.draw": "round_robin",
     "training.batcher.temperature": 2.0,
     "training.batcher.step": "batch",
+    "training.batcher.turns": {},
     "training.batcher.batcher.@batchers": "spacy.batch_by_words.v1",
     "training.score_weights.tasks_mean": 1.0,
     "training.score_weights.tasks_min": 0.0,

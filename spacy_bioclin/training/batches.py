@@ -1,14 +1,14 @@
 """Batches of several tasks: which task the next batch is from."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 from spacy.training import Example
 
 from ..errors import BioclinError
-from ..settings import check_choice
+from ..settings import check_choice, find_nearest
 from ..types import TASK_KEY
 
 NAME = "spacy-bioclin.batch_by_task.v1"
@@ -25,6 +25,7 @@ def make_batch_by_task(
     draw: str = "proportional",
     temperature: float = 2.0,
     step: str = "batch",
+    turns: Mapping[str, int] | None = None,
 ) -> Batcher:
     """Make a batcher for the corpora of several tasks (registered as
     `spacy-bioclin.batch_by_task.v1`). Each batch has examples of one task.
@@ -37,6 +38,8 @@ def make_batch_by_task(
     temperature (float): 1 or more; only for "temperature".
     step (str): "batch": an update learns from one batch. "round": it learns from one batch of each
         task, which needs "round_robin".
+    turns (Mapping[str, int] | None): How many turns a task has in a round, if not 1; only for
+        "round_robin".
     RETURNS (Callable): The batcher.
     RAISES (BioclinError): A setting has a wrong value.
     """
@@ -53,33 +56,46 @@ def make_batch_by_task(
             'set draw to "round_robin"; the weight of a task in [corpora.train.tasks] is its share'
         )
 
+    own = dict(turns or {})
+    if own and draw != "round_robin":
+        raise BioclinError(f'{NAME}: turns with draw = "{draw}": set draw to "round_robin"')
+    if few := sorted(task for task, number in own.items() if number < 1):
+        raise BioclinError(f"{NAME}: turns.{few[0]} = {own[few[0]]}: want 1 or more")
+
     def batch_by_task(examples: Iterable[Example]) -> Iterator[Batch]:
         queues = {task: _Queue(own, batcher) for task, own in _group(examples).items()}
         sizes = {task: queue.size for task, queue in queues.items()}
-        turns = draw_turns(sizes, draw, temperature)
-        batches = (queues[task].take() for task in turns)
+        if unknown := sorted(set(own) - set(sizes)):
+            near = find_nearest(unknown[0], list(sizes))
+            raise BioclinError(
+                f"{NAME}: turns.{unknown[0]}: no such task; {near}want one of {', '.join(sizes)}"
+            )
+        batches = (queues[task].take() for task in draw_turns(sizes, draw, temperature, own))
         if step == "batch":
             return batches
-        return (
-            list(chain.from_iterable(part)) for part in zip(*[batches] * len(sizes), strict=True)
-        )
+        n_tasks = sum(own.get(task, 1) for task in sizes)
+        return (list(chain.from_iterable(part)) for part in zip(*[batches] * n_tasks, strict=True))
 
     return batch_by_task
 
 
-def draw_turns(sizes: dict[str, int], draw: str, temperature: float) -> list[str]:
+def draw_turns(
+    sizes: dict[str, int], draw: str, temperature: float, turns: Mapping[str, int]
+) -> list[str]:
     """Draw the tasks of an epoch's batches.
 
     sizes (dict[str, int]): Task -> number of batches that its examples make.
-    draw (str), temperature (float): See `make_batch_by_task`.
+    draw (str), temperature (float), turns (Mapping): See `make_batch_by_task`.
     RETURNS (list[str]): A task for each batch.
     """
-    counts = count_turns(sizes, draw, temperature)
     if draw == "round_robin":
-        return list(sizes) * max(sizes.values(), default=0)
-    turns = [task for task, count in counts.items() for _ in range(count)]
-    random.shuffle(turns)
-    return turns
+        a_round = [task for task in sizes for _ in range(turns.get(task, 1))]
+        rounds = (-(-size // turns.get(task, 1)) for task, size in sizes.items())
+        return a_round * max(rounds, default=0)
+    counts = count_turns(sizes, draw, temperature)
+    drawn = [task for task, count in counts.items() for _ in range(count)]
+    random.shuffle(drawn)
+    return drawn
 
 
 def count_turns(sizes: dict[str, int], draw: str, temperature: float) -> dict[str, int]:
@@ -90,8 +106,6 @@ def count_turns(sizes: dict[str, int], draw: str, temperature: float) -> dict[st
     """
     if draw == "proportional":
         return dict(sizes)
-    if draw == "round_robin":
-        return dict.fromkeys(sizes, max(sizes.values(), default=0))
     shares = {task: size ** (1 / temperature) for task, size in sizes.items()}
     total = sum(sizes.values()) / sum(shares.values()) if shares else 0
     return {task: max(1, round(share * total)) for task, share in shares.items()}

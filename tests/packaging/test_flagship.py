@@ -29,6 +29,7 @@ RECIPE = {
     "notes": 20,
     "texts": [],
     "updates": 1,
+    "turns": {"invented": 2},
 }
 
 
@@ -69,7 +70,7 @@ def test_config_has_the_corpora_of_the_recipe(corpora: Path) -> None:
             "invented": ["ner", "phi"],
         }
         assert config["corpora"][split]["held_out"] == [str(corpora / "demo" / "test.spacy")]
-    assert config["training"]["max_steps"] == 2
+    assert config["training"]["max_steps"] == 3
 
 
 def test_documents_that_share_text_with_held_out_ones_become_test(

@@ -58,6 +58,21 @@ def test_round_robin_repeats_small_tasks(examples: list[Example]) -> None:
     assert texts["c0"] == 6
 
 
+def test_a_task_with_more_turns(examples: list[Example]) -> None:
+    settings: dict[str, Any] = {"draw": "round_robin", "turns": {"a": 3}}
+    batches = list(draw(examples, **settings))
+    assert [batch[0][0] for batch in batches] == ["a", "a", "a", "b", "c"] * 2
+    texts = Counter(text for batch in batches for text in batch)
+    assert all(texts[f"a{i}"] == 1 for i in range(12))
+    rounds = list(draw(examples, **settings, step="round"))
+    assert [Counter(text[0] for text in batch)["a"] for batch in rounds] == [6, 6]
+
+
+def test_turns_of_an_unknown_task(examples: list[Example]) -> None:
+    with pytest.raises(BioclinError, match=r"turns\.d: no such task; .*want one of a, b, c"):
+        list(draw(examples, draw="round_robin", turns={"d": 2}))
+
+
 def test_a_round_has_a_batch_of_each_task(examples: list[Example]) -> None:
     rounds = list(draw(examples, draw="round_robin", step="round"))
     assert len(rounds) == 6
@@ -97,6 +112,8 @@ def test_the_seed_decides(examples: list[Example], settings: dict[str, Any]) -> 
         ({"temperature": 0.5}, "temperature = 0.5: want a number of 1 or more"),
         ({"temperature": float("nan")}, "temperature = nan"),
         ({"step": "round"}, 'set draw to "round_robin"'),
+        ({"turns": {"a": 2}}, 'set draw to "round_robin"'),
+        ({"turns": {"a": 0}, "draw": "round_robin"}, r"turns\.a = 0: want 1 or more"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:
