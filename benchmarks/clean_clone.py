@@ -37,11 +37,11 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--until", choices=STEPS, default=STEPS[-1], help="last step to run")
     until = parser.parse_args().until
-    steps = read_steps((ROOT / "README.md").read_text(encoding="utf-8").splitlines())
+    steps = read_steps()
     commit = subprocess.check_output(["git", "-C", str(ROOT), "rev-parse", "HEAD"], text=True)
     old = RESULTS / "clean_clone.json"
-    result = read_json(old) if old.exists() else {}
-    result.pop("machine", None)
+    found = read_json(old) if old.exists() else {}
+    result = {key: found[key] for key in ("steps", "tests", "real_corpora") if key in found}
     runs = result.setdefault("steps", {})
     with tempfile.TemporaryDirectory(prefix="clean-clone-") as folder:
         env = environment(Path(folder))
@@ -65,19 +65,22 @@ def main() -> int:
     return int(any(one["failed"] for one in runs.values()))
 
 
-def read_steps(readme: list[str]) -> dict[str, list[str]]:
-    """Read the commands of the steps from the README.
+def read_steps() -> dict[str, list[str]]:
+    """Read the commands of the steps from README.md, and that of the tests from CONTRIBUTING.md.
 
-    RAISES (SystemExit): It does not give one of them.
+    RAISES (SystemExit): One of them is not given.
     """
-    install = next((line for line in readme if line.startswith("pip install")), "")
-    begin = readme.index("```python") + 1
-    note = readme[begin : readme.index("```", begin)]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()
+    commands = [line.partition("#")[0].strip() for line in (*readme, *contributing)]
     for wanted in (DEMO, TEST):
-        if wanted not in readme:
-            raise SystemExit(f"README.md does not give the command: {wanted}")
+        if wanted not in commands:
+            raise SystemExit(f"README.md and CONTRIBUTING.md do not give the command: {wanted}")
+    install = next((line for line in commands if line.startswith("pip install")), "")
     if ".whl" not in install:
         raise SystemExit("README.md does not begin with installing a pipeline that ships")
+    begin = readme.index("```python") + 1
+    note = readme[begin : readme.index("```", begin)]
     return {
         "clone": ["git", "clone", "--quiet", str(ROOT), "."],
         "environment": [sys.executable, "-m", "venv", ".venv"],
