@@ -17,7 +17,7 @@ LEXICAL = {
     "components.ner.model.tok2vec.grad_factor": ABSENT,
     "components.ner.model.tok2vec.upstream": ABSENT,
     "components.ner.model.tok2vec.pooling.@layers": ABSENT,
-    "components.ner.model.tok2vec.@layers": "concatenate.v1",
+    "components.ner.model.tok2vec.@layers": "spacy-bioclin.concatenate.v1",
     "components.ner.model.tok2vec.*.encoder.@architectures": (
         "spacy-transformers.TransformerListener.v1"
     ),

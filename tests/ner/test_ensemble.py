@@ -19,7 +19,7 @@ from tests.ner.test_component import ENCODER, LISTENER, NOTES, make_examples, ma
 
 TEXTS = [text for text, _ in NOTES] + ["Neumonía por  covid.", "", "\n"]
 LEXICAL = {
-    "@layers": "concatenate.v1",
+    "@layers": "spacy-bioclin.concatenate.v1",
     "*": {
         "encoder": LISTENER,
         "form": {

@@ -16,7 +16,7 @@ def test_a_head_gets_an_encoder_of_its_own(tiny_encoder, tmp_path, lexical):
     cnn = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 8, "depth": 1, "embed_size": 50}
     cnn |= {"window_size": 1, "maxout_pieces": 2, "subword_features": True}
     both = {
-        "@layers": "concatenate.v1",
+        "@layers": "spacy-bioclin.concatenate.v1",
         "*": {"encoder": LISTENER, "form": {**cnn, "pretrained_vectors": None}},
     }
     model = {"@architectures": "spacy-bioclin.CrfTagger.v1", "dropout": 0.0}
