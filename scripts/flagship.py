@@ -248,7 +248,7 @@ def make_config(lang: str, recipe: Recipe, out: Path, tests: list[Path]) -> Conf
     turns = config["training"]["batcher"]["turns"] = recipe.turns
     per_round = sum(turns.get(name, 1) for name in tasks["train"])
     config["training"]["max_steps"] = recipe.updates * per_round
-    config["training"]["eval_frequency"] = config["training"]["max_steps"] // 2
+    config["training"]["eval_frequency"] = config["training"]["max_steps"]
     return config
 
 
