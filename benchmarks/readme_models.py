@@ -155,7 +155,8 @@ def speed_table(entry: dict[str, Any]) -> str:
         f"| words/s, one thread | {speed['1']:,} |",
         f"| words/s, two threads | {speed['2']:,} |",
         f"| `spacy.load`, seconds | {found['load']['load_seconds']:.1f} |",
-        f"| peak memory of a fresh process with two threads, MB | {memory['2']:,} |",
+        f"| memory of a process that has loaded it, MB | {found['load']['process_mb']:,} |",
+        f"| peak while it annotates these documents with two threads, MB | {memory['2']:,} |",
     ]
     costs = found["microseconds_per_word"]
     if len(costs) > 1:

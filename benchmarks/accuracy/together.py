@@ -50,6 +50,7 @@ from benchmarks.harness import (
     write_json,
     write_result,
 )
+from scripts.flagship import choose_labels
 from spacy_bioclin.catalog.tasks import COMMON_LAYER, load_tasks
 from spacy_bioclin.corpora.convert import convert_to_docs, read_corpus
 from spacy_bioclin.corpora.docbin import read_docs, write_docs
@@ -126,7 +127,7 @@ def _convert(lang: str) -> dict[str, Any]:
         found = find_ngrams(task, "train")
         shared = {id for id, ngrams in found.items() if is_overlap(ngrams, test)}
         sizes = {split: _convert_split(task, split, shared) for split in ("train", "dev", "test")}
-        labels = choose_labels(task)["annotated_labels"]
+        labels = choose_labels(CATALOGUE[task], LABELS)["annotated_labels"]
         made[task] = {"labels": labels, "left_out_of_train": len(shared), **sizes}
     return made
 
@@ -154,7 +155,7 @@ def _convert_split(task: str, split: str, left_out: set[str]) -> dict[str, int]:
         lang=known.lang,
         keep=lambda id: belongs(id) and not (split == "train" and id in left_out),
         task=task,
-        **choose_labels(task),
+        **choose_labels(known, LABELS),
     )
     docs = list(read_docs(out, spacy.blank(known.lang).vocab))
     n_words = sum(map(len, docs))
@@ -162,15 +163,6 @@ def _convert_split(task: str, split: str, left_out: set[str]) -> dict[str, int]:
         write_docs(docs[:: -(-n_words // N_SAMPLE_WORDS)], out.with_name("dev-sample.spacy"))
     n_spans = sum(len(doc.spans[COMMON_LAYER]) for doc in docs)
     return {"documents": len(docs), "words": n_words, "spans": n_spans}
-
-
-def choose_labels(task: str) -> dict[str, Any]:
-    """Choose how labels are renamed, their layers, and the labels that the task annotates."""
-    common = CATALOGUE[task].common
-    labels = {label: new for label, new in common.items() if new in LABELS}
-    annotated = sorted({new for new in labels.values() if new})
-    layers = {**dict.fromkeys(annotated, COMMON_LAYER), "*": None}
-    return {"labels": labels, "layers": layers, "annotated_labels": annotated}
 
 
 def find_folder(task: str) -> Path:
