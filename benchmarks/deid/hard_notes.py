@@ -3,7 +3,7 @@
     python -m benchmarks.deid.hard_notes dev --lang en --systems rules presidio
     python -m benchmarks.deid.hard_notes test --lang es --systems rules sm=packages/es_deid
 
-The notes (hard_notes/LANG_SPLIT.txt) were written by hand, by people who had not seen the rules or
+The notes (hard_notes/LANG_SPLIT.txt) were written by hand, without sight of the rules or
 the layouts of the training notes. Rules and models may be improved with dev, never with test.
 
 Systems are "rules" (the rules alone), "presidio" (its default recognizers, without a model
