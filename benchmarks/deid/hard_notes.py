@@ -128,15 +128,32 @@ def read_entities(marked: str) -> tuple[CharSpan, ...]:
 
 def make_entity_docs(notes: Sequence[Note], lang: str) -> list[Doc]:
     """Make gold Docs with the clinical entities of notes in doc.spans["clinical"]."""
+    spans = [note.entities for note in notes]
+    return _make_docs(notes, spans, lang, layers={"*": "clinical"}, annotated=ENTITIES[lang])
+
+
+def make_phi_docs(notes: Sequence[Note], lang: str) -> list[Doc]:
+    """Make gold Docs with the PHI of notes in doc.spans["phi"]; the labels are types of PHI."""
+    spans = [[(gold.start, gold.end, gold.phi_type) for gold in note.gold] for note in notes]
+    return _make_docs(notes, spans, lang, layers={"*": "phi"}, annotated=None)
+
+
+def _make_docs(
+    notes: Sequence[Note],
+    spans: Sequence[Sequence[CharSpan]],
+    lang: str,
+    *,
+    layers: dict[str, str],
+    annotated: Sequence[str] | None,
+) -> list[Doc]:
     nlp, docs = make_nlp(lang), []
-    for number, note in enumerate(notes, start=1):
-        spans = tuple(
+    for number, (note, found) in enumerate(zip(notes, spans, strict=True), start=1):
+        marked = tuple(
             SpanAnnotation(f"T{n}", label, ((start, end),), note.text[start:end])
-            for n, (start, end, label) in enumerate(note.entities, start=1)
+            for n, (start, end, label) in enumerate(found, start=1)
         )
-        annotated = AnnotatedText(f"{lang}-{number}", note.text, spans)
-        layers, labels = {"*": "clinical"}, ENTITIES[lang]
-        docs.append(make_gold_doc(nlp, annotated, layers=layers, annotated_labels=labels))
+        text = AnnotatedText(f"{lang}-{number}", note.text, marked)
+        docs.append(make_gold_doc(nlp, text, layers=layers, annotated_labels=annotated))
     return docs
 
 
