@@ -48,7 +48,7 @@ NOT_PHI_TAGGERS = ("bioclin_phi_rules", "bioclin_deid")
 # What the encoder alone needs.
 KEPT = ("bioclin_sentences", "sentencizer", "transformer", "bioclin_cleaner")
 N_WORDS = 12_000
-ROUNDS = 3
+ROUNDS = 9
 
 
 def find_parts(nlp: Language) -> dict[str, list[str]]:

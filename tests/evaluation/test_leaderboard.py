@@ -161,7 +161,7 @@ def test_card_of_a_pipeline(pipeline, corpora, tmp_path, monkeypatch):
         "peak_memory_mb": {"1": 500, "2": 600},
         "words_per_second_without": {"ner": 1500},
         "microseconds_per_word": {"all": 900.0, "encoder": 400.0, "ner": 100.0},
-        "load": {"load_seconds": 1.25},
+        "load": {"load_seconds": 1.25, "process_mb": 450},
     }
     measured = {**entry["es_bioclin_sm"], "speed": {"all": speed}}
     card = readme_models.make_card("es_bioclin_sm", measured)
