@@ -1,4 +1,4 @@
-"""Lowest probability of an entity that a pipeline that ships writes: strict F1 on dev at each.
+"""Strict F1 on dev at each threshold of the probability of entities, for a pipeline that ships.
 
     python -m benchmarks.accuracy.threshold training/flagship-es/whole --corpora corpus/flagship-es
 
@@ -22,6 +22,7 @@ from spacy_bioclin.catalog.tasks import COMMON_LAYER
 from spacy_bioclin.cli.loading import load_pipeline
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.evaluation.metrics import run_pipeline
+from spacy_bioclin.types import CharSpan
 
 THRESHOLDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 INVENTED = "invented"
@@ -43,7 +44,7 @@ def read_dev(corpora: Path, nlp: Language) -> dict[str, list[Doc]]:
 
 def score(nlp: Language, references: Sequence[Doc]) -> dict[str, float]:
     """Annotate once, and compute strict F1 over all labels at each threshold."""
-    likely: list[list[tuple[Any, float]]] = []
+    likely: list[list[tuple[CharSpan, float]]] = []
 
     def on_doc(doc: Doc) -> None:
         likely.append(read_probabilities(doc)[COMMON_LAYER])

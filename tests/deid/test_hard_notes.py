@@ -43,6 +43,13 @@ def test_gold_docs_of_the_entities(notes):
     assert annotated_labels(second, "clinical") == frozenset(ENTITIES["en"])
 
 
+def test_gold_docs_of_the_phi(notes):
+    [_, second] = hard_notes.make_phi_docs(notes, "en")
+    assert [(span.text, span.label_) for span in second.spans["phi"]] == [("Bo", "patient_name")]
+    assert "clinical" not in second.spans
+    assert annotated_labels(second, "phi") is None
+
+
 def test_measures_by_hand(notes):
     # "Lee" and "seen" are hidden of the first note, "Bo" and "BP" of the second.
     first = [PhiSpan(12, 15, "DOCTOR", 1.0, ""), PhiSpan(17, 21, "DATE", 1.0, "")]
