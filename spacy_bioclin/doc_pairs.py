@@ -10,6 +10,8 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
+from .errors import BioclinError
+
 # Key in `doc.user_data`: index of the token that divides the texts.
 PAIR_KEY = "bioclin_pair"
 
@@ -20,11 +22,11 @@ def make_pair(nlp: Language, first: str, second: str) -> Doc:
     nlp (Language): Its tokenizer makes the tokens of both texts.
     first, second (str): The texts, neither of them blank.
     RETURNS (Doc): Its text is both texts with a line break between them.
-    RAISES (ValueError): A text is blank.
+    RAISES (BioclinError): A text is blank.
     """
     for which, text in (("first", first), ("second", second)):
         if not text.strip():
-            raise ValueError(f"the {which} text of a pair is empty")
+            raise BioclinError(f"the {which} text of a pair is empty")
     docs = nlp.make_doc(first), nlp.make_doc(second)
     words = [*(token.text for token in docs[0]), "\n", *(token.text for token in docs[1])]
     spaces = [
@@ -46,9 +48,9 @@ def get_boundary(doc: Doc) -> int | None:
 def split_pair(doc: Doc) -> tuple[Span, Span]:
     """Get both texts of a pair.
 
-    RAISES (ValueError): The Doc is none.
+    RAISES (BioclinError): The Doc is none.
     """
     boundary = get_boundary(doc)
     if boundary is None:
-        raise ValueError("the Doc is no pair of texts: make it with make_pair")
+        raise BioclinError("the Doc is no pair of texts: make it with make_pair")
     return doc[:boundary], doc[boundary + 1 :]

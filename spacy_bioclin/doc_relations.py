@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span
 
+from .errors import BioclinError
 from .types import GOLD_KEY, CharSpan
 
 # Key in `doc.user_data`: {relations_key: [[label, head, child, probability, concept ids], ...]},
@@ -116,7 +117,7 @@ def _to_span(doc: Doc, fields: list[Any]) -> Span:
     start, end, label = fields
     span = doc.char_span(start, end, label=label, alignment_mode="expand")
     if span is None:  # tokens that a component after this one has merged or changed
-        raise ValueError(f"characters {start} to {end} of the Doc are no tokens any more")
+        raise BioclinError(f"characters {start} to {end} of the Doc are no tokens any more")
     for other in (*doc.ents, *(one for group in doc.spans.values() for one in group)):
         if (other.start, other.end, other.label) == (span.start, span.end, span.label):
             return other  # with its concept id
