@@ -1,8 +1,8 @@
 """Read and write the relations of a Doc: those that a component found, and those of a gold Doc.
 
-What a component finds is in `doc.user_data[RELATIONS_KEY]`, a list for each `relations_key`, so that
-several components can write to one Doc. `doc._.relations` shows all of it. Gold relations are in
-`doc.user_data[GOLD_KEY]`: those between two spans under "relations", as `GoldRelation`; those
+What a component finds is in `doc.user_data[RELATIONS_KEY]`, a list for each `relations_key`, so
+that several components can write to one Doc. `doc._.relations` shows all of it. Gold relations are
+in `doc.user_data[GOLD_KEY]`: those between two spans under "relations", as `GoldRelation`; those
 between two concepts of the Doc, whatever their mentions are, under "concept_relations", as
 `ConceptRelation`. A gold Doc without these keys was not annotated for relations.
 """
@@ -77,7 +77,7 @@ def get_relations(doc: Doc, relations_key: str | None = None) -> list[Relation]:
         for label, head, child, probability, concepts in stored.get(key, ()):
             ids = tuple(concepts) if concepts else None
             spans = _to_span(doc, head), _to_span(doc, child)
-            found.append(Relation(*spans, label, probability, ids))  # type: ignore[arg-type]
+            found.append(Relation(*spans, label, probability, ids))
     return found
 
 
@@ -132,10 +132,7 @@ def get_gold_relations(doc: Doc) -> list[GoldRelation] | None:
     stored = doc.user_data.get(GOLD_KEY, {}).get(GOLD_RELATIONS)
     if stored is None:
         return None
-    return [
-        GoldRelation(label, (*head,), (*child,))  # type: ignore[arg-type]
-        for label, head, child in stored
-    ]
+    return [GoldRelation(label, (*head,), (*child,)) for label, head, child in stored]
 
 
 def get_gold_concept_relations(doc: Doc) -> list[ConceptRelation] | None:

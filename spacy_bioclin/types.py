@@ -24,13 +24,17 @@ CharSpan = tuple[int, int, str]
 #  "annotated": {layer: [label, ...]}, "relations": [...], "concept_relations": [...]}.
 # The layer "ents" is in `doc.ents`, any other layer is in `doc.spans[layer]`. "annotated", which
 # may be missing, has the labels that the Doc was annotated for; a layer that is not in it is
-# complete for every label. What the Doc has of other labels is not known. The last two are described
-# in `doc_relations`; a Doc without them was not annotated for relations.
+# complete for every label. What the Doc has of other labels is not known. The last two keys are
+# described in `doc_relations`; a Doc without them was not annotated for relations.
 GOLD_KEY = "bioclin_gold"
 
 # Key in `doc.user_data` for the name of the task that a gold Doc belongs to, where a pipeline is
 # trained on the corpora of several tasks.
 TASK_KEY = "bioclin_task"
+
+# Key in `doc.user_data`: True if the spans of a Doc are those of the gold Doc, not found by a
+# component.
+GIVEN_KEY = "bioclin_given"
 
 # Key in the attrs of an encoder's model for a function that cuts a Doc into windows: (model, Doc,
 # tokens with which a window may start, those of them that start a sentence) -> starts of windows.
