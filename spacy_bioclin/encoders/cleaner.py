@@ -1,13 +1,10 @@
 """`bioclin_cleaner`: free the vectors of a Doc that is annotated."""
 
-from typing import Any
-
 import numpy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-# Where `doc._.trf_data` is stored.
-TRF_DATA: Any = ("._.", "trf_data", None, None)
+from ..torch_bridge.components import TRF_DATA
 
 
 @Language.component("bioclin_cleaner", requires=["doc._.trf_data"])

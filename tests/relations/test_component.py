@@ -1,0 +1,317 @@
+"""`bioclin_relations` in a pipeline: learning, scopes, concepts, markers, storing, bad input."""
+
+import warnings
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from thinc.api import Adam
+
+from spacy_bioclin.doc_relations import get_relations
+from spacy_bioclin.errors import BioclinError, BioclinWarning
+
+# Text, entities, and relations as label, head and child.
+NOTES = [
+    (
+        "aspirin relieves pain. ibuprofen causes ulcers.",
+        {"aspirin": "DRUG", "pain": "PROBLEM", "ibuprofen": "DRUG", "ulcers": "PROBLEM"},
+        [("TREATS", "aspirin", "pain"), ("CAUSES", "ibuprofen", "ulcers")],
+    ),
+    (
+        "enalapril causes cough. metformin relieves thirst.",
+        {"enalapril": "DRUG", "cough": "PROBLEM", "metformin": "DRUG", "thirst": "PROBLEM"},
+        [("CAUSES", "enalapril", "cough"), ("TREATS", "metformin", "thirst")],
+    ),
+    ("pain without aspirin.", {"pain": "PROBLEM", "aspirin": "DRUG"}, []),
+    ("No drugs.", {}, []),
+]
+ENCODER = {"@architectures": "spacy-bioclin.Encoder.v1", "window": 32, "precision": "fp32"}
+POOLING = {"@layers": "reduce_mean.v1"}
+
+
+def make_nlp(encoder, **settings):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bioclin_sentences")
+    nlp.add_pipe("transformer", config={"model": {**ENCODER, "name": str(encoder)}})
+    nlp.add_pipe("bioclin_relations", name="relations", config=settings)
+    return nlp
+
+
+def make_marked(encoder, kind, **settings):
+    model = {
+        "@architectures": "spacy-bioclin.RelationClassifier.v1",
+        "context": False,
+        "feature_width": 0,
+        "hidden_width": 0,
+        "dropout": 0.0,
+        "learn_rate_scale": 10.0,
+        "tok2vec": {
+            "@architectures": "spacy-bioclin.Tok2VecEncoder.v1",
+            "name": str(encoder),
+            "window": 32,
+            "precision": "fp32",
+            "pooling": POOLING,
+        },
+    }
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bioclin_sentences")
+    nlp.add_pipe(
+        "bioclin_relations", name="relations", config={"model": model, "input": kind, **settings}
+    )
+    return nlp
+
+
+def find_offsets(text, word, label):
+    start = text.index(word)
+    return [start, start + len(word), label]
+
+
+def make_reference(nlp, text, entities, relations, *, concepts=False, annotated=True):
+    doc = nlp.make_doc(text)
+    offsets = {word: find_offsets(text, word, label) for word, label in entities.items()}
+    ids = {word: f"C-{word}" for word in entities}
+    doc.set_ents(
+        [
+            doc.char_span(start, end, label=label, kb_id=ids[word])
+            for word, (start, end, label) in offsets.items()
+        ]
+    )
+    gold = {"id": text[:5], "task": "", "layers": {}}
+    gold["layers"]["ents"] = [[*own, ids[word]] for word, own in offsets.items()]
+    if annotated and concepts:
+        gold["concept_relations"] = [[label, ids[h], ids[c]] for label, h, c in relations]
+    elif annotated:
+        gold["relations"] = [[label, offsets[h], offsets[c]] for label, h, c in relations]
+    doc.user_data["bioclin_gold"] = gold
+    return doc
+
+
+def make_examples(nlp, notes=NOTES, **options):
+    """Examples whose predicted Docs have the gold entities and sentences."""
+    examples = []
+    for note in notes:
+        reference = make_reference(nlp, *note, **options)
+        predicted = nlp.make_doc(note[0])
+        predicted.set_ents(
+            [Span(predicted, e.start, e.end, e.label, kb_id=e.kb_id) for e in reference.ents]
+        )
+        predicted.user_data["bioclin_given"] = True
+        nlp.get_pipe("bioclin_sentences")(predicted)
+        examples.append(Example(predicted, reference))
+    return examples
+
+
+def train(nlp, examples, steps=50):
+    nlp.initialize(lambda: examples)
+    optimizer = Adam(2e-3)
+    first = None
+    for _ in range(steps):
+        losses = {}
+        nlp.update(examples, sgd=optimizer, losses=losses)
+        first = losses["relations"] if first is None else first
+    assert losses["relations"] < first
+    return nlp
+
+
+def describe(doc):
+    return [(r.label, r.head.text, r.child.text) for r in doc._.relations]
+
+
+def annotate(nlp, text, entities):
+    doc = nlp.make_doc(text)
+    spans = [find_offsets(text, word, label) for word, label in entities.items()]
+    doc.set_ents([doc.char_span(start, end, label=label) for start, end, label in spans])
+    return nlp(doc)
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_encoder):
+    nlp = make_nlp(tiny_encoder)
+    return train(nlp, make_examples(nlp))
+
+
+def test_learns_and_scores(trained):
+    scores = trained.evaluate(make_examples(trained))
+    assert scores["rels_f"] == 1.0
+    assert set(scores["rels_per_type"]) == {"CAUSES", "TREATS"}
+    doc = annotate(trained, *NOTES[0][:2])
+    assert describe(doc) == NOTES[0][2]
+    [first, _] = doc._.relations
+    assert 0.5 < first.probability <= 1
+    assert first.head.label_ == "DRUG"
+    assert describe(annotate(trained, *NOTES[3][:2])) == []
+
+
+def test_stores_and_loads(trained, tiny_encoder, tmp_path):
+    doc = annotate(trained, *NOTES[0][:2])
+    trained.to_disk(tmp_path / "pipeline")
+    copied = make_nlp(tiny_encoder).from_bytes(trained.to_bytes())
+    for other in (spacy.load(tmp_path / "pipeline"), copied):
+        again = annotate(other, *NOTES[0][:2])
+        assert describe(again) == describe(doc)
+        assert [r.probability for r in again._.relations] == pytest.approx(
+            [r.probability for r in doc._.relations], abs=1e-5
+        )
+    packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    [stored] = DocBin().from_bytes(packed).get_docs(trained.vocab)
+    assert describe(stored) == describe(doc)
+    assert describe(Doc(trained.vocab).from_bytes(doc.to_bytes())) == describe(doc)
+
+
+def test_a_config_of_other_types_is_refused_when_loading(trained, tmp_path):
+    trained.to_disk(tmp_path / "pipeline")
+    with pytest.raises(BioclinError, match="was trained with another value"):
+        spacy.load(tmp_path / "pipeline", config={"components.relations.level": "concept"})
+    with pytest.raises(BioclinError, match=r"thresholds\] TREAT: the component has no such"):
+        spacy.load(
+            tmp_path / "pipeline", config={"components.relations.thresholds": {"TREAT": 0.5}}
+        )
+    low = {"components.relations.thresholds": {"TREATS": 0.0, "CAUSES": 0.0}}
+    other = spacy.load(tmp_path / "pipeline", config=low)
+    assert len(describe(annotate(other, *NOTES[0][:2]))) == 4  # both labels of both candidates
+
+
+@pytest.mark.parametrize("kind", ["markers", "masked"])
+def test_learns_from_marked_texts(tiny_encoder, kind):
+    nlp = make_marked(tiny_encoder, kind)
+    examples = make_examples(nlp)
+    train(nlp, examples, steps=40)
+    assert nlp.evaluate(examples)["rels_f"] == 1.0
+    assert describe(annotate(nlp, *NOTES[0][:2])) == NOTES[0][2]
+
+
+def test_marked_texts_in_small_batches_have_the_same_relations(tiny_encoder, monkeypatch):
+    nlp = make_marked(tiny_encoder, "markers")
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe("relations")
+    docs = [eg.predicted for eg in examples]
+    once = pipe.predict(docs)
+    monkeypatch.setattr("spacy_bioclin.relations.component.MAX_TOKENS", 5)
+    assert [[f[:3] for f in own] for own in pipe.predict(docs)] == [
+        [f[:3] for f in own] for own in once
+    ]
+
+
+def test_concepts_across_sentences(tiny_encoder):
+    notes = [
+        (
+            "aspirin helped. It was given for pain and for ulcers.",
+            {"aspirin": "DRUG", "pain": "PROBLEM", "ulcers": "PROBLEM"},
+            [("TREATS", "aspirin", "pain")],
+        ),
+        ("aspirin and ulcers.", {"aspirin": "DRUG", "ulcers": "PROBLEM"}, []),
+    ]
+    nlp = make_nlp(tiny_encoder, level="concept", scope="document")
+    examples = make_examples(nlp, notes, concepts=True)
+    train(nlp, examples)
+    assert nlp.evaluate(examples)["rels_f"] == 1.0
+    [relation] = nlp(examples[0].predicted)._.relations
+    assert relation.concepts == ("C-aspirin", "C-pain")
+    assert (relation.head.text, relation.head.kb_id_) == ("aspirin", "C-aspirin")
+
+
+def test_two_components_write_side_by_side(tiny_encoder):
+    nlp = make_nlp(tiny_encoder, types={"TREATS": [["DRUG", "PROBLEM"]]})
+    types = {"CAUSES": [["DRUG", "PROBLEM"]]}
+    settings = {"types": types, "relations_key": "harm"}
+    nlp.add_pipe("bioclin_relations", name="harm", config=settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BioclinWarning)  # each leaves out what the other learns
+        train(nlp, make_examples(nlp))
+    doc = annotate(nlp, *NOTES[0][:2])
+    assert {r.label for r in get_relations(doc, "relations")} == {"TREATS"}
+    assert {r.label for r in get_relations(doc, "harm")} == {"CAUSES"}
+    assert len(doc._.relations) == 2
+
+
+def test_docs_that_were_not_annotated_teach_nothing(tiny_encoder):
+    nlp = make_nlp(tiny_encoder)
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    unknown = make_examples(nlp, annotated=False)
+    before = nlp.get_pipe("relations").model.get_ref("head").shims[0].to_bytes()
+    losses = {}
+    nlp.update(unknown, sgd=Adam(1e-2, L2=0.0), losses=losses)
+    assert losses["relations"] == 0
+    assert nlp.get_pipe("relations").model.get_ref("head").shims[0].to_bytes() == before
+    assert nlp.evaluate(unknown)["rels_f"] is None
+
+
+def test_a_batch_without_candidates(tiny_encoder, trained):
+    losses = {}
+    trained.update(make_examples(trained, NOTES[3:]), sgd=Adam(0.0), losses=losses)
+    assert losses["relations"] == 0
+
+
+def test_processes(trained):
+    texts = ["aspirin relieves pain."] * 3
+    docs = list(trained.pipe(texts, n_process=2))
+    assert [describe(doc) for doc in docs] == [[], [], []]
+
+
+def test_no_relations_in_the_corpus(tiny_encoder):
+    nlp = make_nlp(tiny_encoder)
+    with pytest.raises(BioclinError, match="no training example has a relation between entities"):
+        nlp.initialize(lambda: make_examples(nlp, annotated=False))
+    nlp = make_nlp(tiny_encoder, level="concept")
+    with pytest.raises(BioclinError, match="between concepts"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+def test_a_label_that_never_occurs(tiny_encoder):
+    nlp = make_nlp(tiny_encoder, types={"PREVENTS": [["DRUG", "PROBLEM"]]})
+    with pytest.raises(BioclinError, match=r"PREVENTS: no training example .* CAUSES, TREATS"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+def test_a_relation_between_entities_that_nobody_annotates(tiny_encoder):
+    nlp = make_nlp(tiny_encoder, spans_key="clinical")
+    with pytest.raises(BioclinError, match=r"cannot learn CAUSES: none of its 2 .*clinical"):
+        nlp.initialize(lambda: make_examples(nlp))
+    nlp = make_nlp(tiny_encoder, types={"CAUSES": [["DRUG", "DISEASE"]]})
+    with pytest.raises(BioclinError, match=r"cannot learn CAUSES.*DRUG → DISEASE"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+def test_warns_of_relations_out_of_scope(tiny_encoder):
+    far = (
+        "aspirin was given. The pain went.",
+        {"aspirin": "DRUG", "pain": "PROBLEM"},
+        [("TREATS", "aspirin", "pain")],
+    )
+    nlp = make_nlp(tiny_encoder)
+    with pytest.warns(
+        BioclinWarning, match=r"cannot learn 1 of 5 annotated relations \(TREATS 1\)"
+    ):
+        nlp.initialize(lambda: make_examples(nlp, [*NOTES, far]))
+
+
+def test_a_doc_without_sentences(trained):
+    with trained.select_pipes(disable=["bioclin_sentences"]):
+        with pytest.raises(BioclinError, match="put bioclin_sentences before it"):
+            annotate(trained, *NOTES[0][:2])
+
+
+def test_a_doc_that_the_encoder_has_not_read(trained):
+    with trained.select_pipes(disable=["transformer"]):
+        with pytest.raises(BioclinError, match="cannot find relations: its encoder"):
+            annotate(trained, *NOTES[0][:2])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"input": "marker"}, "markers"),
+        ({"scope": "paragraph"}, "sentence"),
+        ({"window": -1}, "window"),
+        ({"thresholds": {"TREATS": 2}}, "want 0 to 1"),
+        ({"types": {"TREATS": [["DRUG"]]}}, "types"),
+        ({"symmetric": ["WITH"]}, "symmetric has 'WITH'"),
+    ],
+)
+def test_wrong_settings(tiny_encoder, settings, message):
+    with pytest.raises(BioclinError, match=message):
+        nlp = make_nlp(tiny_encoder, **settings)
+        nlp.initialize(lambda: make_examples(nlp))
