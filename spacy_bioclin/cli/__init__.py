@@ -35,6 +35,7 @@ app = _App(
 # One module with a function `main` for each command. Heavy imports belong inside `main`.
 COMMANDS = (
     "data.convert",
+    "data.convert_table",
     "data.fetch",
     "data.overlap",
     "data.merge",

@@ -36,6 +36,9 @@ PASSAGE = (
 # Newlines that may stand for what is missing between two passages. A larger offset is a mistake.
 MAX_GAP = 1_000_000
 TYPE, IDENTIFIER = "type", "identifier"  # infons of an annotation: its label, its concept ids
+# In the BioC of BC5CDR: infon with the concept ids of an annotation; infon with the type of a
+# relation, whose arguments are its other infons, role and concept id; no concept.
+MESH, RELATION, NO_CONCEPT = "MESH", "relation", "-1"
 
 
 @without_context()
@@ -46,7 +49,8 @@ def parse_bioc(content: str, source: str, on_error: OnError = raise_error) -> li
     source (str): Name of the file, for error messages.
     on_error (OnError): Called for each malformed document.
     RETURNS (list[AnnotatedText]): The documents. Passages are at their offsets, and newlines fill
-        the gaps. Infons other than type and identifier are not kept.
+        the gaps. Infons other than type and identifier are not kept. Relations are between
+        annotations, or, without nodes as in BC5CDR, between concept ids.
     RAISES (BioclinError): The file or a document is malformed; it names the file and document.
     """
     content = content.removeprefix(BOM)
@@ -152,16 +156,18 @@ def _to_span(annotation: bioc.BioCAnnotation, text_length: int, where: str) -> S
     fragments = tuple(
         check_offsets(place.offset, place.end, text_length, where) for place in annotation.locations
     )
-    ids = annotation.infons.get(IDENTIFIER) or ""
-    concepts = tuple(filter(None, ids.split("|")))
+    ids = annotation.infons.get(IDENTIFIER) or annotation.infons.get(MESH) or ""
+    concepts = tuple(filter(None, ids.split("|"))) if ids != NO_CONCEPT else ()
     return SpanAnnotation(
         str(annotation.id), str(label), fragments, annotation.text or "", concepts
     )
 
 
 def _to_relation(relation: bioc.BioCRelation) -> RelationAnnotation:
-    args = tuple((node.role, node.refid) for node in relation.nodes)
-    return RelationAnnotation(str(relation.id), str(relation.infons.get(TYPE, "")), args)
+    infons = {str(key): str(value) for key, value in relation.infons.items()}
+    label = infons.pop(TYPE, "") or infons.pop(RELATION, "")
+    args = tuple((node.role, node.refid) for node in relation.nodes) or tuple(infons.items())
+    return RelationAnnotation(str(relation.id), label, args)
 
 
 def _to_bioc(document: AnnotatedText) -> bioc.BioCDocument:

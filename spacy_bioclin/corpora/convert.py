@@ -15,6 +15,7 @@ from .docbin import write_docs
 from .docs import ALL_ENTS, Layers, make_gold_doc
 from .files import OnError, raise_error
 from .formats import FORMATS, add_targets, find_files, relabel
+from .relations.gold import ALL, RelationLabels
 from .report import LossReport, make_report_output
 
 
@@ -80,6 +81,7 @@ def convert_to_docs(
     labels: Mapping[str, str] | None = None,
     targets: Mapping[str, str] | None = None,
     annotated_labels: Collection[str] | None = None,
+    relations: RelationLabels | None = None,
     keep: Callable[[str], bool] = keep_all,
     task: str = "",
     skip_bad: bool = False,
@@ -89,7 +91,7 @@ def convert_to_docs(
     on_skip: Callable[[BioclinError], None] = ignore,
     on_report: Callable[[LossReport], None] = ignore,
 ) -> None:
-    """Convert a corpus into gold Docs and count what became of every span.
+    """Convert a corpus into gold Docs and count what became of every span and relation.
 
     format, paths, labels, targets, keep, on_progress: See `read_corpus`.
     out (Path | Output): The output, see `write_docs`. An error leaves it as it was.
@@ -97,16 +99,19 @@ def convert_to_docs(
     layers (Layers): Label -> layer, see `ALL_ENTS`.
     annotated_labels (Collection[str] | None): Labels, after renaming, that the corpus was annotated
         for; None for all labels.
+    relations (RelationLabels | None): Labels of the relations that Docs get, or "all"; None or
+        empty for no relations.
     task (str): Name of the task that the corpus was annotated for.
     skip_bad (bool): Skip and count documents that cannot be read.
-    allow_loss (bool): Accept more lost spans than 0.1 %.
+    allow_loss (bool): Accept more lost spans or relations than 0.1 %.
     report (Path | Output | None): The loss report; None for NAME.report.json beside `out`.
     on_skip (Callable): Called with the error of each document that is skipped.
     on_report (Callable): Called with the loss report before it is checked.
-    RAISES (BioclinError): A document cannot be read, too many spans are lost, or a label has no
-        layer or was not annotated.
+    RAISES (BioclinError): A document cannot be read, too many spans or relations are lost, a label
+        has no layer or was not annotated, or no relation has one of the labels.
     """
     losses = LossReport()
+    losses.relations_wanted.update(() if relations == ALL else relations or ())
     on_error = make_on_error(on_skip if skip_bad else None, losses)
 
     def make_docs() -> Iterator[Doc]:
@@ -125,6 +130,8 @@ def convert_to_docs(
                 document,
                 layers=layers,
                 annotated_labels=annotated_labels,
+                relations=relations or None,
+                level=FORMATS[format].level,
                 task=task,
                 report=losses,
             )

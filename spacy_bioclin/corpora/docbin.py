@@ -13,6 +13,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from ..doc_relations import get_gold_concept_relations, get_gold_relations
 from ..errors import BioclinError
 from ..files import CHUNK_BYTES, check_regular
 from ..outputs import Output
@@ -201,6 +202,13 @@ def _check_doc(doc: Doc) -> None:
                 isinstance(s, str) for s in strings
             ):
                 raise ValueError
+    for relation in get_gold_relations(doc) or ():
+        for start, end, label in (relation.head, relation.child):
+            if not 0 <= start <= end <= len(doc.text) or not isinstance(label, str):
+                raise ValueError
+    for concepts in get_gold_concept_relations(doc) or ():
+        if not all(isinstance(s, str) for s in concepts):
+            raise ValueError
 
 
 def list_shards(path: Path) -> list[Path]:

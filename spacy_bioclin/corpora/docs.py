@@ -21,6 +21,8 @@ from ..types import (
     SpanAnnotation,
 )
 from .brat import count_rounded_ids
+from .relations.gold import Arguments, Level, RelationLabels, find_gold_relations
+from .relations.predicted import has_predicted, make_annotations, replace_relations
 from .report import LossReport
 
 # Label -> name of the layer that it belongs to; "*" means every label not named.
@@ -62,6 +64,8 @@ def make_gold_doc(
     *,
     layers: Layers = ALL_ENTS,
     annotated_labels: Collection[str] | None = None,
+    relations: RelationLabels | None = None,
+    level: Level = "mention",
     task: str = "",
     report: LossReport | None = None,
 ) -> Doc:
@@ -76,8 +80,11 @@ def make_gold_doc(
     layers (Layers): Label -> layer, see `ALL_ENTS`.
     annotated_labels (Collection[str] | None): The labels that the document was annotated for; None
         for all labels.
+    relations (RelationLabels | None): Labels of the relations that the Doc gets, or "all"; None if
+        it was not annotated for relations.
+    level (Level): What the relations are between, see `find_gold_relations`.
     task (str): Name of the task that the document was annotated for.
-    report (LossReport | None): Counts what happens to the spans.
+    report (LossReport | None): Counts what happens to the spans and relations.
     RETURNS (Doc): The gold Doc, with the offsets of the file under `GOLD_KEY` in its user_data.
     RAISES (BioclinError): A label has no layer, or occurs although it was not annotated.
     """
@@ -85,7 +92,8 @@ def make_gold_doc(
     doc = nlp(annotated.text)
     name = _name(annotated)
     by_layer: dict[str, list[GoldSpan]] = {layer: [] for layer in layers.values() if layer}
-    for layer, span in _gold_spans(doc, annotated, layers):
+    found = list(_gold_spans(doc, annotated, layers))
+    for layer, span in found:
         if layer is None:
             report.read += 1
             report.add("left_out", name)
@@ -109,6 +117,12 @@ def make_gold_doc(
         gold["annotated"] = group_labels(annotated_labels, layers)
         _check_labels(by_layer, gold["annotated"], annotated.source or annotated.id)
         report.annotated.update(annotated_labels)
+    if relations is not None:
+        rules: dict[str, Any] = {"labels": relations, "level": level}
+        arguments = _list_arguments(found)
+        gold |= find_gold_relations(
+            annotated.annotations, arguments, **rules, name=name, report=report
+        )
     report.labels.update(span.label for spans in by_layer.values() for span in spans)
     doc.user_data[GOLD_KEY] = gold
     doc.user_data[SOURCE_KEY] = _pack(annotated.annotations)
@@ -162,7 +176,8 @@ def doc_to_annotated(doc: Doc, *, id: str) -> AnnotatedText:
     """Turn a Doc into annotations.
 
     A gold Doc gives the annotations of its file. If its spans have changed (a pipeline has run
-    over it), or if it never had a file, doc.ents and doc.spans are used.
+    over it), or if it never had a file, doc.ents and doc.spans are used. Relations that a component
+    has found take the place of those of the file.
 
     doc (Doc): A gold or predicted Doc.
     id (str): Identifier for a Doc that has none.
@@ -172,20 +187,28 @@ def doc_to_annotated(doc: Doc, *, id: str) -> AnnotatedText:
     if gold:
         id = gold["id"]
         if SOURCE_KEY in doc.user_data and _is_untouched(doc):
-            return AnnotatedText(id, doc.text, _unpack(doc.user_data[SOURCE_KEY]))
+            annotations = _unpack(doc.user_data[SOURCE_KEY])
+            if has_predicted(doc):
+                annotations = replace_relations(doc, annotations, _find_ids(doc, annotations))
+            return AnnotatedText(id, doc.text, annotations)
     groups = (*doc.spans.values(), doc.ents)
-    found = {(s.start_char, s.end_char, s.label_): s for group in groups for s in group}
-    annotations = [
-        SpanAnnotation(
-            f"T{number}",
-            label,
-            ((start, end),),
-            " ".join(doc.text[start:end].split()),
-            tuple(filter(None, found[start, end, label].kb_id_.split("|"))),
-        )
-        for number, (start, end, label) in enumerate(sorted(found), start=1)
-    ]
-    return AnnotatedText(id, doc.text, tuple(annotations))
+    found = {(s.start_char, s.end_char, s.label_): s.kb_id_ for group in groups for s in group}
+    return AnnotatedText(id, doc.text, make_annotations(doc, found))
+
+
+def _find_ids(doc: Doc, annotations: Iterable[Annotation]) -> dict[CharSpan, str]:
+    """Find the annotation of each span of a Doc; of several with the same tokens, the first."""
+    edges = _token_edges(doc)
+    ids: dict[CharSpan, str] = {}
+    for span in (a for a in annotations if isinstance(a, SpanAnnotation)):
+        if tokens := _align(doc, edges, *_extent(span)):
+            ids.setdefault((edges[0][tokens[0]], edges[1][tokens[1] - 1], span.label), span.id)
+    return ids
+
+
+def _extent(span: SpanAnnotation) -> tuple[int, int]:
+    """Find the first character of a span in fragments, and its end."""
+    return min(start for start, _ in span.fragments), max(end for _, end in span.fragments)
 
 
 def _name(annotated: AnnotatedText) -> str:
@@ -212,11 +235,23 @@ def _gold_spans(
                 f"{annotated.source or annotated.id}: no layer is set for label {span.label!r}; "
                 f"set one for it, or for all other labels ('*'); set are {', '.join(layers)}"
             )
-        start = min(start for start, _ in span.fragments)
-        end = max(end for _, end in span.fragments)
+        start, end = _extent(span)
         tokens = _align(doc, edges, start, end)
         kb_id = "|".join(span.concept_ids)
         yield layers[key], GoldSpan(span.id, start, end, span.label, kb_id, tokens)
+
+
+def _list_arguments(found: Iterable[tuple[str | None, GoldSpan]]) -> Arguments:
+    """List what relations can be between."""
+    arguments = Arguments({}, set(), set())
+    for layer, span in found:
+        concepts = set(filter(None, span.kb_id.split("|")))
+        if layer is None:
+            arguments.left_out.update({span.id}, concepts)
+        elif span.tokens:
+            arguments.spans[span.id] = (span.start, span.end, span.label)
+            arguments.concepts.update(concepts)
+    return arguments
 
 
 def _token_edges(doc: Doc) -> tuple[list[int], list[int]]:

@@ -16,21 +16,26 @@ from .docs import doc_to_annotated
 from .files import OnError, raise_error, skip_errors
 from .i2b2_xml import format_i2b2, read_i2b2
 from .pubtator import format_pubtator, read_pubtator
+from .relations.chemprot import ABSTRACTS, read_chemprot
+from .relations.ddi import read_ddi
+from .relations.gold import Level
 
 
 class Format(NamedTuple):
     """How files of a format are read and written.
 
-    suffixes (tuple[str, ...]): Suffixes of the files to read in a folder.
+    suffixes (tuple[str, ...]): Ends of the names of the files to read in a folder.
     read (Callable): Reads one file.
     format_document (Callable | None): Makes the files of a document, suffix -> content.
     format_file (Callable | None): Makes one file of all documents, given its suffix.
+    level (Level): What its relations are between, see `find_gold_relations`.
     """
 
     suffixes: tuple[str, ...]
     read: Callable[[Path, OnError], list[AnnotatedText]]
     format_document: Callable[[AnnotatedText], dict[str, str]] | None = None
     format_file: Callable[[Sequence[AnnotatedText], str], str] | None = None
+    level: Level = "mention"
 
 
 @skip_errors
@@ -51,6 +56,7 @@ FORMATS = {
         (".txt", ".pubtator"),
         read_pubtator,
         format_file=lambda documents, suffix: format_pubtator(documents),
+        level="concept",
     ),
     "i2b2": Format(
         (".xml",), read_i2b2, format_document=lambda document: {".xml": format_i2b2(document)}
@@ -59,8 +65,11 @@ FORMATS = {
         (".xml", ".json"),
         read_bioc,
         format_file=lambda documents, suffix: format_bioc(documents, as_json=suffix == ".json"),
+        level="either",
     ),
-    "spacy": Format((".spacy",), read_spacy),
+    "chemprot": Format(ABSTRACTS, read_chemprot),
+    "ddi": Format((".xml",), read_ddi),
+    "spacy": Format((".spacy",), read_spacy, level="either"),
 }
 
 
@@ -83,7 +92,8 @@ def list_inputs(format: str, paths: Iterable[Path]) -> list[Path]:
 
     format (str): One of `FORMATS`; of another, only the paths are listed.
     """
-    suffixes = FORMATS[format].suffixes if format in FORMATS else ()
+    ends = FORMATS[format].suffixes if format in FORMATS else ()
+    suffixes = {f".{end.rpartition('.')[2]}" for end in ends}
     inside = (file for path in paths if path.is_dir() for file in path.rglob("*"))
     return [*paths, *(file for file in inside if file.suffix in suffixes)]
 

@@ -3,6 +3,8 @@
 As in BC5CDR (CDR.Corpus.v010516) and the original NCBI disease corpus. Offsets count the title, one
 separator and the abstract. Mention ids are concept ids: `|` separates the concepts of a composite
 mention, `+` joins concepts that only together make one meaning (one id here), `-1` means none.
+Relations are between concept ids. A relation between two mentions is written with their ids if each
+has one; of several that are then the same, one is written.
 """
 
 import re
@@ -128,7 +130,21 @@ def _format_document(document: AnnotatedText) -> str:
             ids = "|".join(annotation.concept_ids) or NO_CONCEPT
             fields = [document.id, str(start), str(end), annotation.surface, annotation.label, ids]
             lines.append("\t".join(fields) + parts.get(annotation.id, ""))
-        elif isinstance(annotation, RelationAnnotation):
-            targets = (target for _, target in annotation.args)
-            lines.append("\t".join((document.id, annotation.label, *targets)))
+    lines += _format_relations(document)
     return "\n".join(lines) + "\n"
+
+
+def _format_relations(document: AnnotatedText) -> list[str]:
+    """Write the relations between two concepts, or two mentions of one concept each."""
+    mentions = {a.id: a for a in document.annotations if isinstance(a, SpanAnnotation)}
+    lines: dict[str, None] = {}
+    for relation in document.annotations:
+        if not isinstance(relation, RelationAnnotation) or len(relation.args) != 2:
+            continue
+        ids = [
+            mentions[target].concept_ids if target in mentions else (target,)
+            for _, target in relation.args
+        ]
+        if all(len(each) == 1 for each in ids):
+            lines["\t".join((document.id, relation.label, *(each for [each] in ids)))] = None
+    return list(lines)

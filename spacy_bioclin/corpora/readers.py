@@ -11,11 +11,14 @@ from spacy.attrs import SENT_START
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.util import filter_spans
 
+from ..doc_pairs import get_boundary, make_pair, split_pair
 from ..errors import BioclinError
-from ..types import FIND_WINDOWS, GOLD_KEY
+from ..types import FIND_WINDOWS, GIVEN_KEY, GOLD_KEY
 from .docbin import read_docs
 from .overlap.docs import DocumentChoice
+from .relations.gold import cut_gold_relations
 
 NAME = "spacy-bioclin.Corpus.v1"
 # Key in `doc.user_data` under which a Doc keeps the predictions of a teacher for its tokens, see
@@ -31,6 +34,7 @@ def make_corpus(
     *,
     max_tokens: int | Literal["auto"] = 0,
     leave_out: Path | None = None,
+    use_gold_ents: bool = False,
 ) -> Callable[[Language], Iterable[Example]]:
     """Make a corpus reader (registered as `spacy-bioclin.Corpus.v1`).
 
@@ -38,8 +42,11 @@ def make_corpus(
     max_tokens (int | str): For training: cut Docs at sentence ends into parts. "auto": the parts
         are the windows in which the encoder of the pipeline will read notes, so that training sees
         what prediction sees. A number: parts have at most so many tokens. 0, for evaluation:
-        leave Docs whole.
+        leave Docs whole. Pairs of texts and Docs with doc.cats are always left whole, for what is
+        annotated is about all of their text.
     leave_out (Path | None): List of documents to leave out, see `read_id_list`.
+    use_gold_ents (bool): Give the Docs to predict the annotated spans, with their concept ids: for
+        components that read spans, in a pipeline without a component that finds them.
     RETURNS (Callable[[Language], Iterable[Example]]): The reader.
     RAISES (BioclinError): max_tokens is no such value; or, when the corpus is read, no path is set
         (`spacy debug config` and `spacy init fill-config` accept a config without paths), or the
@@ -49,7 +56,8 @@ def make_corpus(
         return _refuse
     check_max_tokens(max_tokens, NAME)
     choice = DocumentChoice(NAME, leave_out=leave_out)
-    return partial(read_examples, path=Path(path), max_tokens=max_tokens, choice=choice)
+    settings: dict[str, Any] = {"max_tokens": max_tokens, "use_gold_ents": use_gold_ents}
+    return partial(read_examples, path=Path(path), choice=choice, **settings)
 
 
 def check_max_tokens(max_tokens: int | str, reader: str) -> None:
@@ -70,9 +78,19 @@ def _refuse(nlp: Language) -> Iterable[Example]:
 
 
 def read_examples(
-    nlp: Language, *, path: Path, max_tokens: int | Literal["auto"], choice: DocumentChoice
+    nlp: Language,
+    *,
+    path: Path,
+    max_tokens: int | Literal["auto"],
+    choice: DocumentChoice,
+    use_gold_ents: bool = False,
 ) -> Iterator[Example]:
-    """Pair the chosen Docs of a corpus, cut into parts, with Docs without annotation."""
+    """Pair the chosen Docs of a corpus, cut into parts, with Docs without annotation.
+
+    path, max_tokens, use_gold_ents: See `make_corpus`.
+    choice (DocumentChoice): Which documents are read.
+    YIELDS (Example): The examples, in the order of the corpus.
+    """
     choice.check([path])
     if max_tokens == "auto":
         cut = partial(_cut, find_starts=_find_windows(nlp))
@@ -80,7 +98,10 @@ def read_examples(
         cut = partial(cut_doc, max_tokens=max_tokens)
     for doc in filter(choice.keeps, read_docs(path, nlp.vocab)):
         for reference in cut(doc):
-            yield Example(_make_predicted(nlp, reference), reference)
+            predicted = _make_predicted(nlp, reference)
+            if use_gold_ents:
+                _give_spans(predicted, reference)
+            yield Example(predicted, reference)
 
 
 def _find_windows(nlp: Language) -> FindStarts:
@@ -97,14 +118,42 @@ def _find_windows(nlp: Language) -> FindStarts:
 
 def _make_predicted(nlp: Language, reference: Doc) -> Doc:
     """Tokenize the text again; sentence starts, which are not to be predicted, are copied."""
-    predicted = nlp.make_doc(reference.text)
-    same_tokens = len(predicted) == len(reference) and all(
-        ours.idx == theirs.idx for ours, theirs in zip(predicted, reference, strict=True)
-    )
-    if len(reference) and same_tokens and reference.has_annotation("SENT_START"):
+    if get_boundary(reference) is None:
+        predicted = nlp.make_doc(reference.text)
+    else:
+        first, second = (part.text_with_ws for part in split_pair(reference))
+        predicted = make_pair(nlp, first, second)
+    has_starts = len(reference) and reference.has_annotation("SENT_START")
+    if has_starts and _has_same_tokens(predicted, reference):
         starts: Any = reference.to_array([SENT_START]).reshape(-1, 1)
         predicted.from_array([SENT_START], starts)
     return predicted
+
+
+def _has_same_tokens(doc: Doc, other: Doc) -> bool:
+    return len(doc) == len(other) and all(
+        ours.idx == theirs.idx for ours, theirs in zip(doc, other, strict=True)
+    )
+
+
+def _give_spans(predicted: Doc, reference: Doc) -> None:
+    """Give a Doc the annotated spans; where its tokens differ, the tokens that they touch."""
+    same = _has_same_tokens(predicted, reference)
+    predicted.user_data[GIVEN_KEY] = True
+    for key, group in reference.spans.items():
+        predicted.spans[key] = [_copy_span(span, predicted, same) for span in group]
+    if reference.has_annotation("ENT_IOB"):
+        ents = filter_spans([_copy_span(ent, predicted, same) for ent in reference.ents])
+        predicted.set_ents(ents, default="outside")
+
+
+def _copy_span(span: Span, doc: Doc, has_same_tokens: bool) -> Span:
+    names = {"label": span.label, "kb_id": span.kb_id, "span_id": span.id}
+    if has_same_tokens:
+        return Span(doc, span.start, span.end, **names)
+    found = doc.char_span(span.start_char, span.end_char, alignment_mode="expand", **names)
+    assert found is not None  # both have the same text
+    return found
 
 
 def cut_doc(doc: Doc, max_tokens: int) -> list[Doc]:
@@ -113,7 +162,8 @@ def cut_doc(doc: Doc, max_tokens: int) -> list[Doc]:
     doc (Doc): The gold Doc.
     max_tokens (int): Greatest length of a part; only a longer annotated span makes a longer part.
         0 leaves the Doc whole.
-    RETURNS (list[Doc]): The parts; their texts together are the text of the Doc.
+    RETURNS (list[Doc]): The parts; their texts together are the text of the Doc. A pair of texts
+        and a Doc with doc.cats are one part: their annotation is about the whole text.
     """
     if not max_tokens or len(doc) <= max_tokens:
         return [doc]
@@ -122,6 +172,8 @@ def cut_doc(doc: Doc, max_tokens: int) -> list[Doc]:
 
 
 def _cut(doc: Doc, find_starts: FindStarts) -> list[Doc]:
+    if doc.cats or get_boundary(doc) is not None:
+        return [doc]
     inside = _inside_spans(doc)
     edges = [i for i in range(1, len(doc)) if i not in inside]
     starts = _sentence_starts(doc)
@@ -201,7 +253,8 @@ def _slice_to_doc(doc: Doc, part: Span) -> Doc:
             layer: [[s - begin, e - begin, *rest] for s, e, *rest in items if begin <= s < end]
             for layer, items in gold["layers"].items()
         }
-        result.user_data[GOLD_KEY] = {**gold, "layers": layers}
+        relations = cut_gold_relations(gold, layers, begin, end)
+        result.user_data[GOLD_KEY] = {**gold, "layers": layers, **relations}
     if taught := doc.user_data.get(TEACHER_KEY):
         tokens = slice(part.start, part.end)
         targets = {

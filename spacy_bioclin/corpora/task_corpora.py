@@ -29,12 +29,14 @@ class TaskCorpus(Settings):
         for all components that learn.
     weight (float): Factor on the gradients of its batches.
     metric (str | None): Its main score, such as "ents_f"; None for what its heads are judged by.
+    use_gold_ents (bool): See `make_corpus`.
     """
 
     path: str | None
     heads: list[str] | None = None
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     metric: str | None = None
+    use_gold_ents: bool = False
 
     @field_validator("heads")
     @classmethod
@@ -93,8 +95,12 @@ class TaskCorpora:
                     f"{NAME}: task {name} has no path; write it into the config, or give "
                     f"--corpora.train.tasks.{name}.path and --corpora.dev.tasks.{name}.path"
                 )
+            settings: dict[str, Any] = {
+                "max_tokens": self.max_tokens,
+                "use_gold_ents": task.use_gold_ents,
+            }
             path = Path(task.path)
-            for eg in read_examples(nlp, path=path, max_tokens=self.max_tokens, choice=self.choice):
+            for eg in read_examples(nlp, path=path, choice=self.choice, **settings):
                 eg.reference.user_data[TASK_KEY] = name
                 yield eg
 

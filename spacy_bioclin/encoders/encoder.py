@@ -16,11 +16,14 @@ from thinc.types import Floats2d, Floats3d, Ragged
 from transformers.modeling_outputs import BaseModelOutput
 
 from ..catalog.choices import choose_settings
+from ..doc_pairs import get_boundary
 from ..errors import BioclinError
 from ..types import FIND_WINDOWS, IntArray
 from . import loading
 from .network import WindowedEncoder
 from .own_encoder import own_encoder, own_encoder_cfg
+from .pairs.pieces import NO_CUTS, find_cuts, lay_out_doc, split_docs
+from .pairs.windows import PlacedPair
 from .pieces import (
     Alignment,
     Pieces,
@@ -35,8 +38,8 @@ from .strategy.levels import find_levels, reinit
 from .strategy.settings import read_strategy
 from .windows import Windows, concat_windows, cut_windows
 
-# Boundaries of a text that fits one window: it is not cut.
-NO_BOUNDARIES: IntArray = np.zeros(0, dtype=np.int64)
+# Of a pair of texts, which is read in windows of another kind.
+NO_WINDOWS = Windows(*NO_CUTS, *NO_CUTS)
 
 
 class EncoderBatch(FullTransformerBatch):
@@ -236,26 +239,32 @@ def forward(
 ) -> tuple[FullTransformerBatch, Callable[[FullTransformerBatch], list[Doc]]]:
     """Encode Docs."""
     model.prepare()
-    all_pieces = [
-        pieces if len(pieces.ids) else _placeholder(model.tokenizer)
-        for pieces in split_into_pieces(model.tokenizer, [doc.text for doc in docs])
-    ]
+    network = model.shim.module
     size, overlap = model.attrs["size"], model.attrs["overlap"]
-    alignments, windows = [], []
-    for doc, pieces in zip(docs, all_pieces, strict=True):
-        token_start, token_end, sentence_start = _token_offsets(doc)
-        alignment = align_tokens(token_start, token_end, pieces)
-        alignments.append(alignment)
-        boundaries = sentences = NO_BOUNDARIES
-        if len(pieces.ids) > size:
-            boundaries = token_boundaries(alignment)
-            sentences = np.intersect1d(alignment.first[sentence_start], boundaries)
-        windows.append(
-            cut_windows(len(pieces.ids), sentences, boundaries, size=size, overlap=overlap)
-        )
+    split = split_docs(model.tokenizer, docs, network)
+    all_pieces = [pieces for pieces, _ in split]
     lengths = [len(pieces.ids) for pieces in all_pieces]
+    alignments, windows, pairs = [], [], []
+    for i, (doc, found) in enumerate(zip(docs, split, strict=True)):
+        token_start, token_end, sentence_start = _token_offsets(doc)
+        alignment = align_tokens(token_start, token_end, found.pieces)
+        alignments.append(alignment)
+        if found.boundary is None:
+            cuts = find_cuts(alignment, sentence_start) if lengths[i] > size else NO_CUTS
+            windows.append(cut_windows(lengths[i], *cuts, size=size, overlap=overlap))
+        else:
+            windows.append(NO_WINDOWS)
+            template = network.pair_template
+            pair_size = size + network.special.n - len(template.special)
+            layout = lay_out_doc(
+                found, alignment, sentence_start, template, size=pair_size, overlap=overlap
+            )
+            start = sum(lengths[:i])
+            pairs.append(PlacedPair(start, start + lengths[i], layout))
     ids = np.concatenate([pieces.ids for pieces in all_pieces])
-    vectors, backprop = model.shim((ids, concat_windows(windows, lengths)), is_train)
+    joined = concat_windows(windows, lengths)
+    inputs = (ids, joined, pairs) if pairs else (ids, joined)
+    vectors, backprop = model.shim(inputs, is_train)
     batch = _to_batch(docs, all_pieces, alignments, windows, vectors)
 
     def backprop_encoder(d_batch: FullTransformerBatch) -> list[Doc]:
@@ -273,9 +282,10 @@ def find_window_starts(
     doc (Doc): The Doc.
     edges (list[int]): Tokens with which a window may start.
     sentences (list[int]): Those of them that start a sentence.
-    RETURNS (list[int]): Indices of tokens; empty before the encoder is initialized.
+    RETURNS (list[int]): Indices of tokens; empty before the encoder is initialized, and for a pair
+        of texts, which is read as one.
     """
-    if model.attrs["tokenizer"] is None:
+    if model.attrs["tokenizer"] is None or get_boundary(doc) is not None:
         return []
     [pieces] = split_into_pieces(model.tokenizer, [doc.text])
     size = model.attrs["size"]
@@ -295,14 +305,6 @@ def find_window_starts(
     starts = np.searchsorted(first, windows.core_start[1:], side="right") - 1
     allowed = set(edges)
     return [start for start in starts.tolist() if start in allowed]
-
-
-def _placeholder(tokenizer: Any) -> Pieces:
-    """Make a piece for a text without pieces (empty, spaces). It belongs to no token, so the tokens
-    have zero vectors of the right width."""
-    piece = tokenizer.pad_token or tokenizer.unk_token
-    ids = np.array([tokenizer.convert_tokens_to_ids(piece)], dtype=np.int64)
-    return Pieces(ids, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), [piece])
 
 
 def _token_offsets(doc: Doc) -> tuple[IntArray, IntArray, np.ndarray]:

@@ -1,9 +1,9 @@
 """The torch part of the encoder: windows of pieces in, one vector per piece out."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from transformers import PreTrainedTokenizerFast
 from ..torch_bridge.memory import free_memory, is_out_of_memory
 from ..types import IntArray
 from .packing import can_pack, run_packed
+from .pairs.template import PairTemplate, find_pair_template
+from .pairs.windows import PairBatch, PlacedPair, join_pairs
 from .windows import Windows
 
 logger = logging.getLogger(__name__)
@@ -124,16 +126,24 @@ class WindowedEncoder(nn.Module):
         """Where the weights are."""
         return next(self.transformer.parameters()).device
 
-    def forward(self, ids: IntArray, windows: Windows) -> torch.Tensor:
+    @cached_property
+    def pair_template(self) -> PairTemplate:
+        """How the encoder reads a pair of texts. RAISES (BioclinError): It cannot."""
+        return find_pair_template(self.tokenizer, self.transformer)
+
+    def forward(
+        self, ids: IntArray, windows: Windows, pairs: Sequence[PlacedPair] = ()
+    ) -> torch.Tensor:
         """Encode the pieces of a batch of texts.
 
         ids (IntArray): Vocabulary indices of all texts, concatenated, (n_pieces,).
-        windows (Windows): Slices of `ids`; their cores partition it.
+        windows (Windows): Slices of `ids`; their cores, and the pairs, partition it.
+        pairs (Sequence[PlacedPair]): The texts that are read as pairs.
         RETURNS (torch.Tensor): fp32, (n_pieces, width).
         """
         while True:
             try:
-                return self._encode(ids, windows)
+                return self._encode(ids, windows, pairs)
             except RuntimeError as error:
                 if not is_out_of_memory(error) or not self.save_memory():
                     raise
@@ -164,17 +174,37 @@ class WindowedEncoder(nn.Module):
         default = CPU_BATCH_PIECES if self.device.type == "cpu" else GPU_BATCH_PIECES
         return self.max_batch_pieces or default
 
-    def _encode(self, ids: IntArray, windows: Windows) -> torch.Tensor:
-        if self._packs():
-            groups = split_windows(windows, n_parts=self._count_parts(windows))
-        else:
-            groups = list(batch_windows(windows, max_batch_pieces=self._budget()))
+    def _encode(self, ids: IntArray, windows: Windows, pairs: Sequence[PlacedPair]) -> torch.Tensor:
         width = self.transformer.config.hidden_size
         vectors = torch.zeros((len(ids), width), device=self.device)
-        encode = partial(self._encode_group, ids, windows)
-        for where, cores in self._run_all(encode, groups):
-            vectors.index_copy_(0, where, cores)
-        return vectors
+        groups = self._group(windows, self.special.n)
+        runs = [partial(self._encode_group, ids, windows, group) for group in groups]
+        if not pairs:
+            for where, cores in self._run_all(runs):
+                vectors.index_copy_(0, where, cores)
+            return vectors
+        batch = join_pairs(list(pairs))
+        table = torch.zeros((int(batch.counts.sum()), width), device=self.device)
+        targets = [vectors] * len(runs)
+        groups = self._group(batch.windows, 0)
+        runs += [partial(self._encode_pairs, batch, group) for group in groups]
+        targets += [table] * len(groups)
+        for target, (where, cores) in zip(targets, self._run_all(runs), strict=True):
+            target.index_copy_(0, where, cores)
+        if (batch.counts > 1).any():
+            table = torch.segment_reduce(table, "mean", lengths=_tensor(batch.counts, self.device))
+        return vectors.index_copy_(0, _tensor(batch.pieces, self.device), table)
+
+    def _group(self, windows: Windows, n_special: int) -> list[IntArray]:
+        """Divide windows into groups that run at once.
+
+        n_special (int): Pieces that are added to each window.
+        """
+        if not len(windows.start):
+            return []
+        if self._packs():
+            return split_windows(windows, n_parts=self._count_parts(windows, n_special))
+        return list(batch_windows(windows, max_batch_pieces=self._budget()))
 
     def _is_parallel(self) -> bool:
         return self.device.type == "cpu" and not torch.is_grad_enabled()
@@ -182,59 +212,96 @@ class WindowedEncoder(nn.Module):
     def _packs(self) -> bool:
         return self._is_parallel() and can_pack(self.transformer)
 
-    def _count_parts(self, windows: Windows) -> int:
+    def _count_parts(self, windows: Windows, n_special: int) -> int:
         """Choose how many parts run without padding: as many as the caches need, and the same
         number in each thread."""
-        n_pieces = int((windows.end - windows.start + self.special.n).sum())
+        n_pieces = int((windows.end - windows.start + n_special).sum())
         n_parts = -(-n_pieces // self._budget())
         if n_pieces < LEAST_BATCH_PIECES:
             return n_parts
         threads = torch.get_num_threads()
         return -(-n_parts // threads) * threads
 
-    def _run_all(
-        self, encode: Callable[[IntArray], Encoded], groups: list[IntArray]
-    ) -> Iterator[Encoded]:
-        """Run batches. On a CPU, batches without gradients run in parallel, each on its share of
-        the threads, since cores that do not wait for each other after every operation do more."""
-        workers = min(torch.get_num_threads(), len(groups))
+    def _run_all(self, runs: Sequence[Callable[[], Encoded]]) -> Iterator[Encoded]:
+        """Run batches, in order. On a CPU, batches without gradients run in parallel, each on its
+        share of the threads, since cores that do not wait for each other after every operation do
+        more."""
+        workers = min(torch.get_num_threads(), len(runs))
         if workers < 2 or not self._is_parallel():
-            yield from map(encode, groups)
+            for encode in runs:
+                yield encode()
             return
         threads = torch.get_num_threads() // workers
         dtype = torch.get_autocast_dtype("cpu")
         autocast = torch.is_autocast_enabled("cpu")
 
-        def run(group: IntArray) -> Encoded:
+        def run(encode: Callable[[], Encoded]) -> Encoded:
             torch.set_num_threads(threads)  # of this thread; so are the two modes
             with torch.no_grad(), torch.autocast("cpu", dtype, enabled=autocast):
-                return encode(group)
+                return encode()
 
         with ThreadPoolExecutor(workers) as pool:
-            yield from pool.map(run, groups)
+            yield from pool.map(run, runs)
 
     def _encode_group(self, ids: IntArray, windows: Windows, group: IntArray) -> Encoded:
         input_ids, mask = self._pad(ids, windows.start[group], windows.end[group])
-        if self._packs():
-            lengths = mask.sum(1)
-            first = np.cumsum(lengths) - lengths
-            pieces = torch.from_numpy(input_ids[mask])
-            hidden = run_packed(self.transformer, pieces, lengths.tolist())
-        else:
-            first = np.arange(len(group)) * mask.shape[1]
-            hidden = self._run(input_ids, mask.astype(np.int64)).flatten(0, 1)
+        hidden, first = self._run_group(input_ids, mask)
         rows, columns, where = _core_indices(windows, group)
         kept = first[rows] + columns + len(self.special.before)
         return _tensor(where, hidden.device), hidden[_tensor(kept, hidden.device)].float()
 
-    def _run(self, input_ids: IntArray, mask: IntArray) -> torch.Tensor:
-        tensors = (_tensor(input_ids, self.device), _tensor(mask, self.device))
+    def _encode_pairs(self, batch: PairBatch, group: IntArray) -> Encoded:
+        start = batch.windows.start[group]
+        lengths = batch.windows.end[group] - start
+        columns = np.arange(int(lengths.max()))[None, :]
+        mask = columns < lengths[:, None]
+        read = (start[:, None] + columns)[mask]
+        input_ids = np.full(mask.shape, self.special.pad, dtype=np.int64)
+        input_ids[mask] = batch.ids[read]
+        segments = None
+        if self.pair_template.has_segments:
+            segments = np.zeros_like(input_ids)
+            segments[mask] = batch.segments[read]
+        hidden, first = self._run_group(input_ids, mask, segments)
+        rows = batch.rows[read]
+        kept = (first[:, None] + columns)[mask][rows >= 0]
+        where = _tensor(rows[rows >= 0], hidden.device)
+        return where, hidden[_tensor(kept, hidden.device)].float()
+
+    def _run_group(
+        self, input_ids: IntArray, mask: NDArray[np.bool_], segments: IntArray | None = None
+    ) -> tuple[torch.Tensor, IntArray]:
+        """Run a group of windows, without their padding if the encoder can.
+
+        input_ids (IntArray), mask (NDArray), segments (IntArray | None): See `_pad`; (n_windows,
+            longest).
+        RETURNS (tuple): Vectors of all windows, (n, width), and the row of each window's first
+            piece, (n_windows,).
+        """
+        if not self._packs():
+            hidden = self._run(input_ids, mask.astype(np.int64), segments).flatten(0, 1)
+            return hidden, np.arange(len(mask)) * mask.shape[1]
+        lengths = mask.sum(1)
+        pieces = torch.from_numpy(input_ids[mask])
+        types = None if segments is None else torch.from_numpy(segments[mask])
+        hidden = run_packed(self.transformer, pieces, lengths.tolist(), types)
+        return hidden, np.cumsum(lengths) - lengths
+
+    def _run(
+        self, input_ids: IntArray, mask: IntArray, segments: IntArray | None = None
+    ) -> torch.Tensor:
+        arrays = (input_ids, mask) if segments is None else (input_ids, mask, segments)
+        tensors = [_tensor(array, self.device) for array in arrays]
         if self.recompute and torch.is_grad_enabled():
             return checkpoint(self._last_hidden_state, *tensors, use_reentrant=False)
         return self._last_hidden_state(*tensors)
 
-    def _last_hidden_state(self, input_ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return self.transformer(input_ids=input_ids, attention_mask=mask).last_hidden_state
+    def _last_hidden_state(
+        self, input_ids: torch.Tensor, mask: torch.Tensor, segments: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        # Not every encoder takes token_type_ids.
+        more = {} if segments is None else {"token_type_ids": segments}
+        return self.transformer(input_ids=input_ids, attention_mask=mask, **more).last_hidden_state
 
     def _pad(
         self, ids: IntArray, start: IntArray, end: IntArray

@@ -116,13 +116,16 @@ def can_pack(transformer: Any) -> bool:
     return n_packed == getattr(transformer.config, "num_hidden_layers", None)
 
 
-def run_packed(transformer: Any, input_ids: Tensor, lengths: list[int]) -> Tensor:
+def run_packed(
+    transformer: Any, input_ids: Tensor, lengths: list[int], segments: Tensor | None = None
+) -> Tensor:
     """Encode windows without padding, without dropout.
 
     transformer (nn.Module): An encoder that `can_pack`.
     input_ids (Tensor): Pieces of all windows, special pieces included, (n_pieces,). Neighbours of
         equal length are faster.
     lengths (list[int]): Number of pieces of each window.
+    segments (Tensor | None): Segment of each piece, (n_pieces,); None for 0.
     RETURNS (Tensor): (n_pieces, width).
     """
     sizes = torch.tensor(lengths)
@@ -135,12 +138,14 @@ def run_packed(transformer: Any, input_ids: Tensor, lengths: list[int]) -> Tenso
         counted = (input_ids != padding).long()
         total = counted.cumsum(0)
         positions = (total - (total - counted)[first]) * counted + padding
+    if segments is None:
+        segments = torch.zeros_like(input_ids)
     _current.runs = [(len(list(same)), length) for length, same in groupby(lengths)]
     try:
         output = transformer(
             input_ids=input_ids[None],
             position_ids=positions[None],
-            token_type_ids=torch.zeros_like(input_ids)[None],
+            token_type_ids=segments[None],
         )
     finally:
         _current.runs = None

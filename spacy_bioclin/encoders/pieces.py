@@ -67,6 +67,14 @@ def split_into_pieces(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> l
     return pieces
 
 
+def make_placeholder(tokenizer: PreTrainedTokenizerFast) -> Pieces:
+    """Make a piece for a text without pieces (empty, spaces). It belongs to no token, so the tokens
+    have zero vectors of the right width."""
+    piece = str(tokenizer.pad_token or tokenizer.unk_token)
+    ids = np.array([tokenizer.convert_tokens_to_ids(piece)], dtype=np.int64)
+    return Pieces(ids, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), [piece])
+
+
 class Alignment(NamedTuple):
     """For each token the slice of pieces that covers it; both arrays are (n_tokens,).
 

@@ -2,12 +2,14 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..types import IntArray
+from .pairs.windows import PairLayout, PlacedPair
 from .windows import Windows
 
 MAX_BYTES = 2**30
@@ -26,30 +28,40 @@ class VectorMemory:
 
     def recall(
         self,
-        encode: Callable[[IntArray, Windows], torch.Tensor],
+        encode: Callable[..., torch.Tensor],
         ids: IntArray,
         windows: Windows,
+        pairs: Sequence[PlacedPair] = (),
         *,
         kind: str,
     ) -> torch.Tensor:
-        """Look up the vectors of windows, and encode those that are not known.
+        """Look up the vectors of windows and pairs, and encode those that are not known.
 
         encode (Callable): `WindowedEncoder.forward`.
-        ids (IntArray), windows (Windows): Its arguments.
+        ids (IntArray), windows (Windows), pairs (Sequence[PlacedPair]): Its arguments.
         kind (str): The precision, on which vectors depend too.
         RETURNS (torch.Tensor): fp32, in main memory, (n_pieces, width).
         """
-        keys = [_hash(kind, ids, windows, i) for i in range(len(windows.start))]
+        n_windows = len(windows.start)
+        keys = [_hash(kind, ids, windows, i) for i in range(n_windows)]
+        keys += [_hash_pair(kind, pair.layout) for pair in pairs]
+        # The pieces whose vectors each key has.
+        slices = list(zip(windows.core_start.tolist(), windows.core_end.tolist(), strict=True))
+        slices += [(pair.start, pair.end) for pair in pairs]
         known = {key: self._vectors[key] for key in keys if key in self._vectors}
         new = np.array([i for i, key in enumerate(keys) if key not in known], dtype=np.int64)
         if len(new):
-            encoded = encode(ids, Windows(*(field[new] for field in windows))).cpu()
+            new_windows = Windows(*(field[new[new < n_windows]] for field in windows))
+            new_pairs = [pairs[i - n_windows] for i in new if i >= n_windows]
+            arguments: tuple[Any, ...] = (new_pairs,) if new_pairs else ()
+            encoded = encode(ids, new_windows, *arguments).cpu()
             for i in new:
-                core = encoded[int(windows.core_start[i]) : int(windows.core_end[i])]
-                known[keys[i]] = core.clone()
+                start, end = slices[i]
+                known[keys[i]] = encoded[start:end].clone()
         for key in keys:
             self._keep(key, known[key])
-        return torch.cat([known[key] for key in keys])
+        in_order = sorted(range(len(keys)), key=slices.__getitem__)
+        return torch.cat([known[keys[i]] for i in in_order])
 
     def _keep(self, key: bytes, vectors: torch.Tensor) -> None:
         if key not in self._vectors:
@@ -80,4 +92,13 @@ def _hash(kind: str, ids: IntArray, windows: Windows, i: int) -> bytes:
     value = hashlib.blake2b(kind.encode(), digest_size=16)
     value.update(core.tobytes())
     value.update(ids[start : windows.end[i]].tobytes())
+    return value.digest()
+
+
+def _hash_pair(kind: str, layout: PairLayout) -> bytes:
+    """Hash what is read for a pair. No window has the same hash, even of the same pieces."""
+    value = hashlib.blake2b(kind.encode(), digest_size=16, person=b"pair")
+    value.update(np.array([len(layout.lengths), *layout.lengths]).tobytes())
+    for field in (layout.ids, layout.segments, layout.where):
+        value.update(field.tobytes())
     return value.digest()

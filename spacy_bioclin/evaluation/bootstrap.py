@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BioclinError
-from .spans import Counts
+from .spans import Counts, SpanScores
 
 LEVEL = 0.95  # share of the resamples within an interval
 AT_ONCE = 500  # resamples to compute together, which limits the memory
@@ -58,6 +58,15 @@ def summarize(per_doc: Sequence[Counts]) -> dict[str, Any]:
     """
     total = Counts.total(per_doc)
     return {**total.prf(), **total._asdict(), "f_interval": list(f1_interval(per_doc))}
+
+
+def summarize_all(scores: SpanScores) -> dict[str, Any]:
+    """Compute the scores of all labels together and of each.
+
+    RETURNS (dict[str, Any]): "micro" and "per_type" as `summarize` returns them, and "macro".
+    """
+    per_type = {label: summarize(scores.of_docs(label)) for label in scores.per_label}
+    return {"micro": summarize(scores.of_docs()), "macro": scores.macro, "per_type": per_type}
 
 
 def paired_f1_difference(

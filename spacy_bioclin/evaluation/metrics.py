@@ -11,10 +11,16 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..doc_pairs import get_boundary, make_pair
 from ..machine import find_commit, find_versions
 from ..spans import annotated_labels
 from ..types import GOLD_KEY
-from .bootstrap import summarize
+from .bootstrap import summarize_all
+from .components import (
+    find_category_components,
+    find_relation_components,
+    score_categories_of,
+)
 from .confusion import LayerDoc, confusion
 from .linking_docs import (
     LinkedDoc,
@@ -24,7 +30,14 @@ from .linking_docs import (
     spacy_linking_scores,
 )
 from .official import ScoredDoc, official_scores
-from .spans import SpanScores, compare, relaxed_match, score_spans
+from .relations import (
+    ComparedRelations,
+    compare_relations,
+    has_gold_relations,
+    relation_metrics,
+    spacy_relation_scores,
+)
+from .spans import compare, relaxed_match, score_spans
 
 # Name of the layer of doc.ents. The other names are keys of doc.spans.
 ENTS = "ents"
@@ -39,6 +52,9 @@ class PipelineRun(NamedTuple):
         documents that are annotated for it.
     links (dict[str, list[LinkedDoc]]): For each layer with gold concept ids, if the pipeline links,
         the same documents.
+    relations (dict[str, list[ComparedRelations]]): Where the gold Docs have relations, those of
+        each `relations_key` for which the pipeline finds the entities too.
+    categories (list[Example]): The documents with gold categories, if the pipeline writes some.
     unpredicted (list[str]): Layers of the gold Docs that the pipeline does not set.
     tasks (list[str]): Tasks that the gold Docs were annotated for, where they say so.
     n_docs (int): Number of documents.
@@ -48,6 +64,8 @@ class PipelineRun(NamedTuple):
 
     layers: dict[str, list[LayerDoc]]
     links: dict[str, list[LinkedDoc]]
+    relations: dict[str, list[ComparedRelations]]
+    categories: list[Example]
     unpredicted: list[str]
     tasks: list[str]
     n_docs: int
@@ -58,20 +76,25 @@ class PipelineRun(NamedTuple):
 def run_pipeline(
     nlp: Language, references: Sequence[Doc], on_doc: Callable[[Doc], None]
 ) -> PipelineRun:
-    """Annotate the texts of gold Docs, and collect gold and predicted spans.
+    """Annotate the texts of gold Docs, and collect gold and predicted annotations.
 
     nlp (Language): The pipeline.
     references (Sequence[Doc]): Gold Docs, which are not changed.
     on_doc (Callable[[Doc], None]): Called with every predicted Doc, for progress.
-    RETURNS (PipelineRun): The spans and links.
+    RETURNS (PipelineRun): Spans, links, relations and categories.
     """
     gold_layers = sorted({layer for doc in references for layer in annotated_layers(doc)})
     found: dict[str, list[LayerDoc]] = {layer: [] for layer in gold_layers}
     links: dict[str, list[LinkedDoc]] = {layer: [] for layer in gold_layers}
+    has_relations = any(map(has_gold_relations, references))
+    finders = [f for f in find_relation_components(nlp) if has_relations and f.finds_entities]
+    relations: dict[str, list[ComparedRelations]] = {f.relations_key: [] for f in finders}
+    categories: list[Example] = []
+    finds_categories = bool(find_category_components(nlp))
     predicts: set[str] = set()
     n_words = 0
     started = time.perf_counter()
-    texts = ((reference.text, reference) for reference in references)
+    texts = ((make_input(nlp, reference), reference) for reference in references)
     for index, (doc, reference) in enumerate(nlp.pipe(texts, as_tuples=True)):
         eg = Example(doc, reference)
         n_words += len(doc)
@@ -86,7 +109,14 @@ def run_pipeline(
                 labels = annotated_labels(reference, spans_key)
                 found[layer].append(LayerDoc(name, doc.text, *spans, labels))
                 links[layer].append(linked)
+        for finder in finders:
+            compared = compare_relations(eg, finder.relations_key, finder.symmetric)
+            relations[finder.relations_key].append(compared)
         on_doc(doc)
+        if finds_categories and reference.cats:
+            categories.append(eg)
+            if doc.has_extension("trf_data"):
+                doc._.trf_data = None  # vectors, which would fill the memory
     seconds = time.perf_counter() - started
     layers = {layer: docs for layer, docs in found.items() if layer in predicts}
     links = {
@@ -97,7 +127,17 @@ def run_pipeline(
     unpredicted = [layer for layer in gold_layers if layer not in predicts]
     tasks = {doc.user_data.get(GOLD_KEY, {}).get("task") for doc in references}
     known = sorted(filter(None, tasks))
-    return PipelineRun(layers, links, unpredicted, known, len(references), n_words, seconds)
+    counts = len(references), n_words, seconds
+    return PipelineRun(layers, links, relations, categories, unpredicted, known, *counts)
+
+
+def make_input(nlp: Language, reference: Doc) -> str | Doc:
+    """Make what a pipeline reads: the text of a gold Doc, or a new pair of the same texts."""
+    boundary = get_boundary(reference)
+    if boundary is None:
+        return reference.text
+    middle = reference[boundary].idx
+    return make_pair(nlp, reference.text[:middle], reference.text[middle + 1 :])
 
 
 def annotated_layers(doc: Doc) -> set[str]:
@@ -133,16 +173,11 @@ def layer_metrics(
             for label in strict.per_label
         },
         "annotated_labels": annotated,
-        "strict": _all_scores(strict),
-        "relaxed": _all_scores(score_spans(pairs, relaxed_match)),
+        "strict": summarize_all(strict),
+        "relaxed": summarize_all(score_spans(pairs, relaxed_match)),
         "confusion": [[*cell, counts[cell]] for cell in cells],
         "linking": None if links is None else linking_metrics(links),
     }
-
-
-def _all_scores(scores: SpanScores) -> dict[str, Any]:
-    per_type = {label: summarize(scores.of_docs(label)) for label in scores.per_label}
-    return {"micro": summarize(scores.of_docs()), "macro": scores.macro, "per_type": per_type}
 
 
 def spacy_scores(layers: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -166,7 +201,11 @@ def spacy_scores(layers: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def make_metrics(
-    nlp: Language, corpus: str, run: PipelineRun, official: str | None
+    nlp: Language,
+    corpus: str,
+    run: PipelineRun,
+    official: str | None,
+    given: Mapping[str, Sequence[ComparedRelations]] | None = None,
 ) -> dict[str, Any]:
     """Compute what `bioclin evaluate` writes.
 
@@ -174,6 +213,8 @@ def make_metrics(
     corpus (str): Name of the corpus.
     run (PipelineRun): What the pipeline found in it.
     official (str | None): Shared task whose scores to add, one of `official.TASKS`.
+    given (Mapping | None): `relations_key` -> relations between the gold entities, see
+        `run_with_given`.
     RETURNS (dict[str, Any]): The scores, with pipeline, corpus, speed, date, versions and commit.
         Ready for JSON, without note text.
     """
@@ -184,6 +225,13 @@ def make_metrics(
             scored = [ScoredDoc(d.text, sorted(d.reference), sorted(d.predicted)) for d in docs]
             scores = official_scores(official, scored)
             layers[layer]["official"] = {"task": official, "scores": scores}
+    relations = {}
+    for finder in find_relation_components(nlp):
+        key = finder.relations_key
+        compared = run.relations.get(key, ()), (given or {}).get(key, ())
+        if (of_key := relation_metrics(*compared, finder.level)) is not None:
+            relations[key] = of_key
+    categories = score_categories_of(nlp, run.categories)
     return {
         "pipeline": {
             "name": f"{nlp.lang}_{nlp.meta['name']}",
@@ -196,8 +244,14 @@ def make_metrics(
             "docs": run.n_docs,
             "words": run.n_words,
         },
-        "scores": spacy_scores(layers),
+        "scores": {
+            **spacy_scores(layers),
+            **spacy_relation_scores(relations),
+            **{key: value for of_pipe in categories.values() for key, value in of_pipe.items()},
+        },
         "layers": layers,
+        "relations": relations,
+        "categories": categories,
         "layers_not_predicted": run.unpredicted,
         "speed": {
             "seconds": run.seconds,

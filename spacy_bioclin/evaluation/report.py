@@ -73,8 +73,8 @@ def render_report(
     }
     return render_template(
         TEMPLATE,
-        filters={"visible": _visible},
-        metrics=metrics,
+        filters={"visible": _visible, "score": _show_score},
+        metrics={"relations": {}, "categories": {}, **metrics},
         matrices={layer: make_matrix(metrics["layers"][layer]["confusion"]) for layer in layers},
         errors=errors,
         explanations=EXPLANATIONS,
@@ -105,6 +105,12 @@ def _shorten(text: str) -> str:
 def _visible(text: str) -> str:
     """Show where lines end, without ending the line of the page."""
     return text.replace("\r", "").replace("\n", " ↵ ").replace("\t", " ⇥ ")
+
+
+def _show_score(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return "" if value is None else str(value)
 
 
 def make_matrix(confusion: Sequence[tuple[str | None, str | None, int]]) -> Matrix:

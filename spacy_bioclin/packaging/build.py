@@ -19,6 +19,7 @@ from ..errors import BioclinError, first_line
 from ..outputs import Output
 from ..vocab import check_components, make_requirement
 from .card import Provenance, find_linkers, make_meta, render_card
+from .heads import list_kinds
 
 CARD = "MODEL_CARD.md"
 PREFIX = "bioclin_"
@@ -72,6 +73,7 @@ def build_wheel(
         provenance=provenance,
         metrics=metrics,
         linkers=linkers,
+        kinds=list_kinds(load_config(pipeline / "config.cfg", interpolate=True)),
     )
     package = f"{meta['lang']}_{name}"
     target = out / f"{package}-{version}-py3-none-any.whl"

@@ -9,12 +9,15 @@ from spacy.util import load_config
 
 from ..linking.bundle import STATE
 from ..pages import render_template
+from .heads import find_category_heads, find_relation_heads
 
 TEMPLATE = Path(__file__).with_name("model_card.md.jinja")
 NOT_STATED = "not stated"
 LINKER, ENTS, DEID = "bioclin_linker", "bioclin_ents", "bioclin_deid"
 # Components with a `spans_key` that do not find entities.
 OTHERS = (LINKER, "bioclin_sections", "bioclin_measurements")
+# Ends of the names of scores that the card repeats from training.
+SCORES = ("_p", "_r", "_f", "_acc", "_pearson", "_spearman")
 LANGUAGES = {"es": "Spanish", "en": "English"}
 # Settings that the card repeats from the config.cfg of the pipeline.
 SETTINGS = (
@@ -62,6 +65,7 @@ def make_meta(
     provenance: Provenance,
     metrics: Sequence[Mapping[str, Any]],
     linkers: Mapping[str, Mapping[str, Any]],
+    kinds: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Complete the meta.json of a trained pipeline for its package.
 
@@ -71,10 +75,11 @@ def make_meta(
     metrics (Sequence): What `bioclin evaluate` wrote, for each corpus; without any, the scores of
         training are kept.
     linkers (Mapping): See `find_linkers`; a packaged knowledge base has a licence, too.
+    kinds (Mapping | None): See `list_kinds`; what is not in it finds entities.
     RETURNS (dict): New meta.json. What spaCy has no key for is under "bioclin".
     """
     language = LANGUAGES.get(meta["lang"], meta["lang"])
-    description = f"Entities of clinical text in {language}: {', '.join(_labels(meta)) or 'none'}."
+    description = _describe_labels(meta, language, kinds or {})
     corpora = [
         {"name": corpus.name, "url": corpus.url, "author": corpus.cite, "license": corpus.license}
         for corpus in provenance.corpora
@@ -129,6 +134,8 @@ def _describe_evaluation(metrics: Mapping[str, Any]) -> dict[str, Any]:
             }
             for layer, scores in metrics["layers"].items()
         },
+        "relations": metrics.get("relations", {}),
+        "categories": metrics.get("categories", {}),
         **{key: metrics[key] for key in ("speed", "date", "versions", "commit")},
     }
 
@@ -150,8 +157,17 @@ def _join_scores(metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _labels(meta: Mapping[str, Any]) -> list[str]:
-    return sorted({label for labels in meta.get("labels", {}).values() for label in labels})
+def _describe_labels(meta: Mapping[str, Any], language: str, kinds: Mapping[str, str]) -> str:
+    by_kind: dict[str, set[str]] = {"Entities": set()}
+    for component, labels in meta.get("labels", {}).items():
+        by_kind.setdefault(kinds.get(component, "Entities"), set()).update(labels)
+    if not any(by_kind.values()):
+        return f"Entities of clinical text in {language}: none."
+    return " ".join(
+        f"{kind} of clinical text in {language}: {', '.join(sorted(labels))}."
+        for kind, labels in by_kind.items()
+        if labels
+    )
 
 
 def _without_blanks(source: dict[str, str]) -> dict[str, str]:
@@ -187,9 +203,11 @@ def render_card(
         training_scores={
             key: value
             for key, value in meta["performance"].items()
-            if isinstance(value, float) and key.endswith(("_p", "_r", "_f"))
+            if isinstance(value, float) and key.endswith(SCORES)
         },
         layers=layers,
+        relations=find_relation_heads(pipeline, config),
+        categories=find_category_heads(config),
         deidentifies=any(c["factory"] == DEID for c in config["components"].values()),
         linkers=linkers,
         settings=read_settings(config),
@@ -207,6 +225,7 @@ def find_layers(config: Mapping[str, Any]) -> dict[str, str | None]:
         for name, component in config["components"].items()
         if ("spans_key" in component or component["factory"] == ENTS)
         and component["factory"] not in OTHERS
+        and "relations_key" not in component
     }
 
 

@@ -44,6 +44,29 @@ class Layer(_Part):
     annotated_labels: list[str] | None = None  # not written before 0.3
 
 
+class Macro(_Part):
+    """Means over the labels."""
+
+    f: float
+
+
+class RelationFigures(_Part):
+    """Scores of relations between the entities of one kind."""
+
+    docs: int
+    level: str
+    micro: Figures
+    macro: Macro
+    per_type: dict[str, Figures]
+
+
+class Relations(_Part):
+    """Scores of relations between found entities, unless there are none, and gold entities."""
+
+    predicted_entities: RelationFigures | None
+    gold_entities: RelationFigures | None
+
+
 class Corpus(_Part):
     """The corpus that was scored."""
 
@@ -59,6 +82,8 @@ class Metrics(_Part):
     corpus: Corpus
     scores: dict[str, Any]
     layers: dict[str, Layer]
+    relations: dict[str, Relations] = Field(default_factory=dict)  # not written before 0.3
+    categories: dict[str, dict[str, Any]] = Field(default_factory=dict)  # not written before 0.3
     speed: dict[str, Any]
     date: str
     versions: dict[str, Any]

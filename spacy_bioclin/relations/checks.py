@@ -84,5 +84,12 @@ def describe_nothing(name: str, *, by_concept: bool) -> str:
     )
 
 
+def describe_sentences(name: str, input: str) -> str:
+    """Describe a Doc without sentences."""
+    start = f"[components.{name}] needs sentences, and the Doc has none: put bioclin_sentences "
+    remedy = f"{start}before it (in training, into annotating_components too)"
+    return remedy + (', or set scope = "window"' if input == "spans" else "")
+
+
 def _warn(message: str) -> None:
     warnings.warn(message, BioclinWarning, stacklevel=4)

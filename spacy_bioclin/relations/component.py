@@ -1,6 +1,7 @@
 """`bioclin_relations`: relations between entities, or between concepts, each with a probability."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -27,7 +28,7 @@ from .candidates import (
     make_types,
     no_candidates,
 )
-from .checks import check_gold, describe_nothing
+from .checks import check_gold, describe_nothing, describe_sentences
 from .decoding import Found, decode, relation_loss
 from .gold import collect_types, get_gold_mentions, get_mentions, make_target
 from .inputs import (
@@ -202,22 +203,20 @@ class RelationPipe(StoredSettings):
                 f"label; want some of {', '.join(self.labels)}"
             )
 
-    def find_candidates(self, doc: Doc, mentions: Iterable[Mention]) -> Candidates:
+    def find_candidates(
+        self, doc: Doc, mentions: Iterable[Mention], *, need_sentences: bool = True
+    ) -> Candidates:
         """Find the pairs of entities of a Doc that may be related.
 
+        need_sentences (bool): False to take a Doc without sentences for one sentence.
         RAISES (BioclinError): The Doc has no sentences, and they matter.
         """
-        marks = self.cfg["input"] != "spans"
         sentences: IntArray = np.zeros(len(doc), dtype=np.int64)
-        if self.cfg["scope"] == "sentence" or marks:
-            if len(doc) and not doc.has_annotation("SENT_START"):
-                why = "marks entities in sentences" if marks else 'has scope = "sentence"'
-                raise BioclinError(
-                    f"[components.{self.name}] {why}, but the Doc has no sentences: put "
-                    "bioclin_sentences before it (in training, into annotating_components too)"
-                    + ("" if marks else ', or set scope = "window"')
-                )
-            sentences = number_sentences(doc)
+        if self.cfg["scope"] == "sentence" or self.cfg["input"] != "spans":
+            if doc.has_annotation("SENT_START"):
+                sentences = number_sentences(doc)
+            elif len(doc) and need_sentences:
+                raise BioclinError(describe_sentences(self.name, self.cfg["input"]))
         return find_candidates(
             list(mentions),
             self.types,
@@ -357,7 +356,7 @@ class RelationPipe(StoredSettings):
             spans_key=self.spans_key,
             by_concept=self.by_concept,
             scope=self.cfg["scope"],
-            find=self.find_candidates,
+            find=partial(self.find_candidates, need_sentences=False),
         )
         head, types = self.model.get_ref("head"), self.types
         head.attrs["n_types"], head.attrs["n_labels"] = len(types.entities), len(types.labels)

@@ -34,6 +34,7 @@ def convert_task(name: str, task: Task, out: Path) -> None:
                 layers=task.layers,
                 labels=task.labels,
                 targets=task.targets,
+                relations=task.relations or None,
                 keep=partial(task.has_document, split),
                 task=name,
                 on_progress=on_progress,

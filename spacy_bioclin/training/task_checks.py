@@ -8,21 +8,31 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpora.task_corpora import TaskCorpus
+from ..doc_relations import get_gold_concept_relations, get_gold_relations
 from ..errors import BioclinError
 from ..spans import get_spans, is_annotated
 from ..types import TASK_KEY
 
 ENTS, CATS = "doc.ents", "doc.cats"
-# What spaCy's own components read and write.
-PLACES = {"ner": ENTS, "beam_ner": ENTS, "textcat": CATS, "textcat_multilabel": CATS}
+# What components without a setting for it read and write.
+PLACES = {
+    "ner": ENTS,
+    "beam_ner": ENTS,
+    "textcat": CATS,
+    "textcat_multilabel": CATS,
+    "bioclin_pairs": CATS,
+}
 
 
 def find_place(nlp: Language, name: str) -> str | None:
     """Find where a component has its annotation.
 
-    RETURNS (str | None): "doc.ents", "doc.cats" or 'doc.spans["KEY"]'; None if it is not known.
+    RETURNS (str | None): "doc.ents", "doc.cats", 'doc.spans["KEY"]' or 'relations "KEY"'; None if
+        it is not known.
     """
     cfg = getattr(nlp.get_pipe(name), "cfg", None) or {}
+    if "relations_key" in cfg:
+        return f'relations "{cfg["relations_key"]}"'
     if "spans_key" in cfg:
         return ENTS if cfg["spans_key"] is None else f'doc.spans["{cfg["spans_key"]}"]'
     return PLACES.get(nlp.get_pipe_meta(name).factory)
@@ -37,13 +47,30 @@ def check_places(nlp: Language, heads: Iterable[str]) -> None:
     writers: dict[str, str] = {}
     for name in heads:
         place = find_place(nlp, name)
-        if place in writers:
-            raise BioclinError(
-                f"[components.{name}] and [components.{writers[place]}] both write {place}: give "
-                "each a spans_key of its own, and convert its corpus with that layer"
-            )
-        if place is not None:
-            writers[place] = name
+        # Different labels are side by side in doc.cats; graded pairs have one key.
+        parts = [f'{CATS}["{key}"]' for key in _find_cats(nlp, name)] if place == CATS else [place]
+        for part in parts:
+            if part in writers:
+                raise BioclinError(
+                    f"[components.{name}] and [components.{writers[part]}] both write {part}: "
+                    + _find_remedy(place)
+                )
+            if part is not None:
+                writers[part] = name
+
+
+def _find_cats(nlp: Language, name: str) -> Iterable[str]:
+    """Find the keys of doc.cats that a component writes."""
+    pipe: Any = nlp.get_pipe(name)
+    return getattr(pipe, "labels", ()) or ("score",)
+
+
+def _find_remedy(place: str | None) -> str:
+    if place == CATS:
+        return "rename the labels of one of their corpora, or train a pipeline for each"
+    if place is not None and place.startswith("relations"):
+        return "give each a relations_key of its own"
+    return "give each a spans_key of its own, and convert its corpus with that layer"
 
 
 def check_annotation(
@@ -77,10 +104,22 @@ def check_annotation(
         yield eg
     for task, name in sorted(empty):
         raise BioclinError(
-            f"task {task}: no document of {tasks[task].path} has {places[name]}, the annotation "
-            f"for [components.{name}]: convert the corpus with that layer, set the spans_key of "
-            "the component, or take it out of heads"
+            f"task {task}: no document of {tasks[task].path} has {_describe(places[name])}, the "
+            f"annotation for [components.{name}]: {_find_source(places[name])}, or take it out of "
+            "heads"
         )
+
+
+def _describe(place: str | None) -> str | None:
+    return "relations" if place is not None and place.startswith("relations") else place
+
+
+def _find_source(place: str | None) -> str:
+    if place == CATS:
+        return "make the corpus with `bioclin convert-table`"
+    if place is not None and place.startswith("relations"):
+        return "convert the corpus with --relations"
+    return "convert the corpus with that layer, set the spans_key of the component"
 
 
 def _describe_forms(name: str, forms: Mapping[str, str]) -> BioclinError:
@@ -99,5 +138,9 @@ def _find_labels(nlp: Language, name: str, place: str | None, doc: Doc) -> set[s
     if place == CATS:
         return set(doc.cats) or None
     cfg: dict[str, Any] = getattr(nlp.get_pipe(name), "cfg", None) or {}
+    if "relations_key" in cfg:
+        read = get_gold_concept_relations if cfg["level"] == "concept" else get_gold_relations
+        relations = read(doc)
+        return None if relations is None else {relation.label for relation in relations}
     key = cfg.get("spans_key")
     return {span.label_ for span in get_spans(doc, key)} if is_annotated(doc, key) else None

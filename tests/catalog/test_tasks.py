@@ -142,6 +142,37 @@ def test_every_span_is_kept_or_counted(
 
 
 @pytest.mark.corpora
+def test_the_dev_documents_of_ddi2013_have_the_smallest_hashes(data_dir: Path) -> None:
+    task = TASKS["ddi2013"]
+    documents = [
+        {
+            document.id
+            for document in read_corpus("ddi", [data_dir / path for path in task.splits[split]])
+            if task.has_document(split, document.id)
+        }
+        for split in SPLITS
+    ]
+    assert tuple(map(len, documents)) == (714 - 71, 71, 191)
+    assert len(set.union(*documents)) == 714 + 191
+    by_hash = sorted(
+        documents[0] | documents[1], key=lambda id: hashlib.sha256(id.encode()).hexdigest()
+    )
+    assert documents[1] == set(by_hash[:71])
+
+
+def test_relations_of_tasks() -> None:
+    tasks = load_tasks()
+    assert {name for name, task in tasks.items() if task.relations} == {
+        "bc5cdr-cid", "chemprot", "ddi2013", "ehealthkd-2021", "maccrobat2020-relations",
+    }  # fmt: skip
+    assert tasks["ehealthkd-2021"].relations == "all" and tasks["bc5cdr"].relations == []
+    assert tasks["ddi2013"].licence == "CC BY-NC 4.0"
+    fields = tasks["chemprot"].model_dump()
+    with pytest.raises(BioclinError, match="relations"):
+        read_settings(Task, {**fields, "relations": "some"}, where="tasks.yml")
+
+
+@pytest.mark.corpora
 def test_composite_codes_are_several_ids(data_dir: Path, tmp_path: Path) -> None:
     folder = data_dir / "distemist" / "test" / "brat"
     source = next(
@@ -196,7 +227,11 @@ def copy_first_notes(data_dir: Path, task: Task, out: Path) -> None:
 @pytest.mark.corpora
 @pytest.mark.parametrize(
     "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TASKS],
+    [
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+        for name, task in TASKS.items()
+        if not task.relations
+    ],
 )
 def test_prepare_and_train(
     data_dir: Path,

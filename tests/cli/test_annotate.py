@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.cli.package.package import read_license
 from spacy_bioclin.cli.run.annotate import find_texts
+from spacy_bioclin.doc_relations import Relation, set_relations
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
@@ -200,3 +201,51 @@ def test_context_is_beside_the_entity(tmp_path):
     assert "negated" not in record["spans"]["context"][0]
     done = run("annotate", tmp_path / "pipeline", tmp_path / "one.txt")
     assert "Context" in done.output and "negated" in done.output
+
+
+@spacy.Language.component("first_to_second")
+def first_to_second(doc):
+    """Relate the first entity to the second, and call the text urgent."""
+    pair = doc.ents[:2]
+    concepts = ("K1", "") if len(pair) == 2 else None
+    found = [Relation(*pair, "TRATA", 0.98765, concepts)] if len(pair) == 2 else []
+    set_relations(doc, "relations", found)
+    doc.cats = {"NORMAL": 0.25, "URGENTE": 0.75} if "fiebre" not in doc.text else {}
+    return doc
+
+
+def test_relations_and_categories(tmp_path):
+    nlp = spacy.blank("es")
+    patterns = {"neumonía\nbasal": "DISEASE", "amoxicilina": "DRUG"}
+    nlp.add_pipe("entity_ruler").add_patterns(
+        [{"label": label, "pattern": text} for text, label in patterns.items()]
+    )
+    nlp.add_pipe("first_to_second")
+    nlp.to_disk(tmp_path / "pipeline")
+    note, fever = tmp_path / "note.txt", tmp_path / "fever.txt"
+    note.write_text("Por neumonía\nbasal, amoxicilina.", "utf-8")
+    fever.write_text("Sin fiebre.", "utf-8")
+    done = run("annotate", tmp_path / "pipeline", note, fever, "-o", tmp_path / "o.jsonl")
+    assert done.exit_code == 0, done.output
+    first, second = map(json.loads, (tmp_path / "o.jsonl").read_text("utf-8").splitlines())
+    assert first["relations"] == [
+        {
+            "label": "TRATA",
+            "head": {
+                "start": 4,
+                "end": 18,
+                "label": "DISEASE",
+                "text": "neumonía\nbasal",
+                "kb_id": "K1",
+            },
+            "child": {"start": 20, "end": 31, "label": "DRUG", "text": "amoxicilina"},
+            "probability": 0.9877,
+        }
+    ]
+    assert first["categories"] == {"NORMAL": 0.25, "URGENTE": 0.75}
+    assert second["relations"] == [] and "categories" not in second
+    done = run("annotate", tmp_path / "pipeline", note, fever)
+    lines = [line.split() for line in done.stdout.splitlines() if line.strip()]
+    assert ["TRATA", "neumonía", "basal", "DISEASE", "amoxicilina", "DRUG", "0.99"] in lines
+    assert lines.index(["URGENTE", "0.75"]) < lines.index(["NORMAL", "0.25"])
+    assert lines[-1] == ["fever:", "nothing", "found"]

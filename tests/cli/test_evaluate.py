@@ -10,6 +10,8 @@ from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
+from spacy_bioclin.doc_pairs import get_boundary, make_pair
+from spacy_bioclin.doc_relations import Relation, set_relations
 from spacy_bioclin.evaluation.confusion import ErrorExample, LayerDoc
 from spacy_bioclin.evaluation.metrics import layer_metrics, run_pipeline, spacy_scores
 from spacy_bioclin.evaluation.report import Piece, make_matrix, make_snippet, render_report
@@ -456,3 +458,172 @@ def test_labels_of_phi_are_those_of_the_scheme(folder):
     assert result.exit_code == 0 and "does not have" not in result.stderr
     result = evaluate(folder, pipeline="deid", corpus="meddocan.spacy")
     assert result.exit_code == 1 and "NOMBRE_PERSONAL_SANITARIO)" in result.stderr
+
+
+# -- relations and categories ----------------------------------------------------------------------
+
+NOTE = "Cefalea intensa por nolotil.\nNáuseas por agua."
+
+
+@spacy.Language.factory(
+    "relate_all", default_config={"relations_key": "relations", "spans_key": None, "symmetric": []}
+)
+def make_relate_all(nlp, name, relations_key, spans_key, symmetric):
+    """Relate every drug to every symptom of its line."""
+
+    def relate(doc):
+        lines = [0]
+        for token in doc:
+            lines.append(lines[-1] + ("\n" in token.text))
+        found = [
+            Relation(head, child, "ADE", 0.75)
+            for head in doc.ents
+            for child in doc.ents
+            if (head.label_, child.label_) == ("FARMACO", "SINTOMA")
+            and lines[head.start] == lines[child.start]
+        ]
+        set_relations(doc, relations_key, found)
+        return doc
+
+    return relate
+
+
+def gold_relations(nlp):
+    doc = nlp.make_doc(NOTE)
+    ents = [("Cefalea", "SINTOMA"), ("nolotil", "FARMACO")]
+    ents += [("Náuseas", "SINTOMA"), ("agua", "FARMACO")]
+    layer = located(NOTE, ents)
+    first, second, third, fourth = [item[:3] for item in layer]
+    relations = [["ADE", second, first], ["ADE", fourth, third], ["CAUSA", third, first]]
+    gold = {"id": "uno", "task": "t", "layers": {"ents": layer}, "relations": relations}
+    doc.user_data[GOLD_KEY] = gold
+    return [doc, nlp.make_doc("Sin anotar")]
+
+
+def save_relations(folder, nlp, *, ruler=True):
+    made = spacy.blank("es")
+    if ruler:
+        patterns = {"Cefalea": "SINTOMA", "nolotil": "FARMACO", "agua": "SINTOMA"}
+        made.add_pipe("entity_ruler").add_patterns(
+            [{"label": label, "pattern": text} for text, label in patterns.items()]
+        )
+    made.add_pipe("relate_all", name="related")
+    made.to_disk(folder / "relate")
+    DocBin(docs=gold_relations(nlp), store_user_data=True).to_disk(folder / "relations.spacy")
+
+
+def read_output(folder):
+    return json.loads((folder / "out" / "metrics.json").read_text("utf-8"))
+
+
+def test_relations_are_scored_with_found_and_with_gold_entities(folder, nlp):
+    save_relations(folder, nlp)
+    page = folder / "out" / "relations.html"
+    arguments = ["--html", page, "--no-text"]
+    result = evaluate(folder, *arguments, pipeline="relate", corpus="relations.spacy")
+    assert result.exit_code == 0, result.output
+    metrics = read_output(folder)
+    of_key = metrics["relations"]["relations"]
+    found, given = of_key["predicted_entities"], of_key["gold_entities"]
+    assert (found["docs"], found["level"]) == (1, "mention")
+    # The ruler takes "agua" for a symptom: one relation is found of three.
+    assert [found["micro"][key] for key in ("tp", "fp", "fn")] == [1, 0, 2]
+    assert [given["micro"][key] for key in ("tp", "fp", "fn")] == [2, 0, 1]
+    assert given["per_type"]["ADE"]["f"] == 1.0 and given["per_type"]["CAUSA"]["f"] == 0.0
+    assert given["macro"]["f"] == 0.5 and len(given["micro"]["f_interval"]) == 2
+    assert metrics["scores"]["rels_f"] == pytest.approx(1 / 2)
+    assert metrics["scores"]["rels_per_type"]["ADE"]["r"] == 0.5
+    assert "ents" in metrics["layers"]
+    said = " ".join(result.stderr.split())
+    assert "'related' does not have these labels of the relations of the corpus: CAUSA" in said
+    assert "between the entities that the pipeline finds" in result.stdout
+    assert "between the gold entities" in result.stdout
+    html = page.read_text("utf-8")
+    assert Page(html).open == [] and "Relations: relations" in html
+    for word in re.findall(r"\w{5,}", NOTE):
+        assert word not in html and word not in result.output
+
+
+def test_relations_of_a_pipeline_without_entities(folder, nlp):
+    save_relations(folder, nlp, ruler=False)
+    result = evaluate(folder, pipeline="relate", corpus="relations.spacy")
+    assert result.exit_code == 0, result.output
+    metrics = read_output(folder)
+    of_key = metrics["relations"]["relations"]
+    assert of_key["predicted_entities"] is None and metrics["layers"] == {}
+    assert of_key["gold_entities"]["micro"]["tp"] == 2
+    assert metrics["scores"]["rels_r"] == pytest.approx(2 / 3)
+
+
+def test_relations_that_no_component_finds_are_a_warning(folder, nlp):
+    save_relations(folder, nlp)
+    result = evaluate(folder, corpus="relations.spacy")
+    assert result.exit_code == 0, result.output
+    assert "the corpus has relations, but no component" in " ".join(result.stderr.split())
+    assert read_output(folder)["relations"] == {}
+    plain = spacy.blank("es")
+    plain.to_disk(folder / "nothing")
+    result = evaluate(folder, pipeline="nothing", corpus="relations.spacy")
+    assert result.exit_code == 1
+    assert "is annotated for (ents, relations)" in " ".join(result.stderr.split())
+
+
+@spacy.Language.factory("label_texts", assigns=["doc.cats"])
+class LabelTexts:
+    """Call every text with the word "grave" urgent."""
+
+    labels = ("URGENTE", "NORMAL")
+
+    def __init__(self, nlp, name):
+        self.scorer = spacy.registry.scorers.get("spacy.textcat_scorer.v2")()
+
+    def __call__(self, doc):
+        urgent = float(any(token.lower_ == "grave" for token in doc))
+        doc.cats = {"URGENTE": urgent, "NORMAL": 1 - urgent}
+        if get_boundary(doc) is not None:
+            doc.cats["PAR"] = 0.0
+        return doc
+
+    def score(self, examples, **kwargs):
+        return self.scorer(examples, labels=self.labels)
+
+    def to_disk(self, path, exclude=()):
+        pass
+
+    def from_disk(self, path, exclude=()):
+        return self
+
+
+def test_categories_of_texts_and_pairs(folder, nlp):
+    made = spacy.blank("es")
+    made.add_pipe("label_texts", name="urgency")
+    made.to_disk(folder / "urgency")
+    docs = []
+    for text, label in (("Estado grave.", "URGENTE"), ("Estable.", "URGENTE"), ("Bien.", "NORMAL")):
+        doc = nlp.make_doc(text)
+        doc.cats = {each: float(each == label) for each in ("URGENTE", "NORMAL", "OTRA")}
+        docs.append(doc)
+    docs.append(nlp.make_doc("Sin anotar, grave"))
+    DocBin(docs=docs, store_user_data=True).to_disk(folder / "cats.spacy")
+    page = folder / "out" / "cats.html"
+    arguments = ["--html", page]
+    result = evaluate(folder, *arguments, pipeline="urgency", corpus="cats.spacy")
+    assert result.exit_code == 0, result.output
+    metrics = read_output(folder)
+    scores = metrics["categories"]["urgency"]
+    assert scores["cats_micro_f"] == pytest.approx(2 / 3)
+    assert scores["cats_f_per_type"]["NORMAL"]["p"] == 0.5
+    assert metrics["scores"]["cats_micro_f"] == scores["cats_micro_f"]
+    json.dumps(metrics, allow_nan=False)
+    assert "urgency: categories" in result.stdout and "cats_f_per_type" in result.stdout
+    said = " ".join(result.stderr.split())
+    assert "'urgency' does not have these labels of the categories of the corpus: OTRA" in said
+    html = page.read_text("utf-8")
+    assert Page(html).open == [] and "Categories: urgency" in html
+    result = evaluate(folder, corpus="cats.spacy")
+    assert result.exit_code == 1 and "(categories)" in result.stderr
+    pair = make_pair(nlp, "Está grave ", "Muy enfermo")
+    pair.cats = {"URGENTE": 1.0, "NORMAL": 0.0, "PAR": 0.0}
+    [eg] = run_pipeline(made, [pair], lambda doc: None).categories
+    assert eg.predicted.cats["PAR"] == 0.0  # it was read as a pair
+    assert eg.predicted.text == pair.text == "Está grave \nMuy enfermo"

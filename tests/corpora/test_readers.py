@@ -13,9 +13,10 @@ from thinc.api import Config
 from spacy_bioclin.corpora.docbin import read_docs, write_docs
 from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.corpora.readers import cut_doc, cut_points, make_corpus
+from spacy_bioclin.doc_pairs import get_boundary, make_pair, split_pair
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.spans import annotated_labels
-from spacy_bioclin.types import GOLD_KEY, AnnotatedText, SpanAnnotation
+from spacy_bioclin.types import GIVEN_KEY, GOLD_KEY, AnnotatedText, SpanAnnotation
 
 
 @pytest.fixture
@@ -194,3 +195,63 @@ def test_spans_are_not_shared_with_the_whole_doc(nlp: Language) -> None:
     part = cut_doc(doc, 2)[0]
     part.spans["ents"] = [Span(part, 0, 1, label="Y")]
     assert [span.text for span in doc.spans["ents"]] == ["dos"]
+
+
+@pytest.mark.parametrize("max_tokens", [0, 2])
+def test_given_spans(nlp: Language, tmp_path: Path, max_tokens: int) -> None:
+    doc = make_doc(nlp, "Tos y fiebre alta", "Tos", "fiebre", "fiebre alta")
+    phi = make_doc(nlp, "Ana Gil", "Ana", layer="phi")
+    write_docs([doc, phi], tmp_path / "x.spacy")
+    read = make_corpus(tmp_path / "x.spacy", max_tokens=max_tokens, use_gold_ents=True)
+    *examples, last = read(nlp)
+    predicted = [eg.predicted for eg in examples]
+    assert [ent.text for doc in predicted for ent in doc.ents] == ["Tos", "fiebre alta"]
+    given = [span for doc in predicted for span in doc.spans["ents"]]
+    assert [(span.text, span.kb_id_, span.id_) for span in given] == [
+        ("Tos", "K1", "T1"), ("fiebre", "K2", "T2"), ("fiebre alta", "K3", "T3"),
+    ]  # fmt: skip
+    assert all(doc.user_data == {GIVEN_KEY: True} for doc in predicted)
+    assert [span.text for span in last.predicted.spans["phi"]] == ["Ana"]
+    assert set(last.predicted.to_array([ENT_IOB])) == {0}  # not annotated, not without entities
+    assert GIVEN_KEY not in last.reference.user_data
+    for eg in make_corpus(tmp_path / "x.spacy", max_tokens=max_tokens)(nlp):
+        assert not eg.predicted.user_data and not eg.predicted.spans
+
+
+def test_given_spans_of_other_tokens(tmp_path: Path) -> None:
+    nlp = spacy.blank("es")
+    doc = Doc(nlp.vocab, words=["Tos", "/", "fiebre"], spaces=[False, False, False])
+    doc.ents = [Span(doc, 0, 1, "X", kb_id="K1"), Span(doc, 2, 3, "X", kb_id="K2")]
+    doc.spans["sc"] = [Span(doc, 2, 3, "Y", span_id="T2")]
+    nlp.tokenizer = lambda text: Doc(nlp.vocab, words=[text])
+    write_docs([doc], tmp_path / "x.spacy")
+    (eg,) = make_corpus(tmp_path / "x.spacy", use_gold_ents=True)(nlp)
+    assert [(ent.text, ent.kb_id_) for ent in eg.predicted.ents] == [("Tos/fiebre", "K1")]
+    assert [(s.text, s.label_, s.id_) for s in eg.predicted.spans["sc"]] == [
+        ("Tos/fiebre", "Y", "T2")
+    ]
+
+
+@pytest.mark.parametrize("max_tokens", [0, 2])
+@pytest.mark.parametrize("first", ["Uno dos.", "Uno dos. "])
+def test_pairs(nlp: Language, tmp_path: Path, max_tokens: int, first: str) -> None:
+    pair = make_pair(nlp, first, "Tres cuatro cinco")
+    pair.cats = {"yes": 1.0, "no": 0.0}
+    write_docs([pair], tmp_path / "x.spacy")
+    (eg,) = make_corpus(tmp_path / "x.spacy", max_tokens=max_tokens)(nlp)
+    assert eg.reference.text == eg.predicted.text == f"{first}\nTres cuatro cinco"
+    assert get_boundary(eg.predicted) == get_boundary(eg.reference) == 3
+    assert [part.text_with_ws for part in split_pair(eg.predicted)] == [first, "Tres cuatro cinco"]
+    assert not eg.predicted.cats and eg.reference.cats == {"yes": 1.0, "no": 0.0}
+
+
+def test_a_doc_with_cats_is_left_whole(nlp: Language, tmp_path: Path) -> None:
+    labelled, other = make_doc(nlp, "Uno dos tres cuatro"), make_doc(nlp, "Uno dos tres cuatro")
+    labelled.cats = {"yes": 1.0}
+    write_docs([labelled, other], tmp_path / "x.spacy")
+    examples = list(make_corpus(tmp_path / "x.spacy", max_tokens=2)(nlp))
+    assert [eg.reference.text for eg in examples] == [
+        "Uno dos tres cuatro", "Uno dos ", "tres cuatro",
+    ]  # fmt: skip
+    assert [eg.reference.cats for eg in examples] == [{"yes": 1.0}, {}, {}]
+    assert not any(eg.predicted.cats for eg in examples)

@@ -8,7 +8,7 @@ import spacy
 
 from spacy_bioclin.corpora.task_corpora import make_task_corpora
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.types import TASK_KEY
+from spacy_bioclin.types import GIVEN_KEY, TASK_KEY
 from tests.training.several import DRUGS, NOTES, write_two
 
 
@@ -70,3 +70,20 @@ def test_a_corpus_that_is_not_there(path: str | None, message: str) -> None:
     corpus = make_task_corpora({"a": {"path": path}})
     with pytest.raises(BioclinError, match=message):
         list(corpus.read(spacy.blank("es")))
+
+
+def test_each_task_says_whether_spans_are_given(tmp_path: Path) -> None:
+    paths = write_two(tmp_path)
+    corpus = make_task_corpora(
+        {"s": {"path": paths["signs"], "use_gold_ents": True}, "d": {"path": paths["drugs"]}}
+    )
+    for eg in corpus.read(spacy.blank("es")):
+        is_given = eg.reference.user_data[TASK_KEY] == "s"
+        assert eg.predicted.user_data.get(GIVEN_KEY, False) == is_given
+        for key, group in eg.reference.spans.items():
+            given = [span.text for span in eg.predicted.spans.get(key, ())]
+            assert given == ([span.text for span in group] if is_given else [])
+        expected = [ent.text for ent in eg.reference.ents] if is_given else []
+        assert [ent.text for ent in eg.predicted.ents] == expected
+    given = [eg.predicted.spans for eg in corpus.read(spacy.blank("es"))]
+    assert any(len(group) for groups in given for group in groups.values())

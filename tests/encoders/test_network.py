@@ -48,10 +48,10 @@ def replace_runs(monkeypatch, limit, error):
     """Let batches of more than so many pieces fail, with and without padding."""
 
     def limited(run):
-        def run_or_fail(owner, input_ids, shape):
+        def run_or_fail(owner, input_ids, shape, segments=None):
             if input_ids.numel() > limit:
                 raise error
-            return run(owner, input_ids, shape)
+            return run(owner, input_ids, shape, segments)
 
         return run_or_fail
 

@@ -289,15 +289,15 @@ def test_warns_of_relations_out_of_scope(tiny_encoder):
 
 
 def test_a_doc_without_sentences(trained):
-    with trained.select_pipes(disable=["bioclin_sentences"]):
-        with pytest.raises(BioclinError, match="put bioclin_sentences before it"):
-            annotate(trained, *NOTES[0][:2])
+    refused = pytest.raises(BioclinError, match="put bioclin_sentences before it")
+    with trained.select_pipes(disable=["bioclin_sentences"]), refused:
+        annotate(trained, *NOTES[0][:2])
 
 
 def test_a_doc_that_the_encoder_has_not_read(trained):
-    with trained.select_pipes(disable=["transformer"]):
-        with pytest.raises(BioclinError, match="cannot find relations: its encoder"):
-            annotate(trained, *NOTES[0][:2])
+    refused = pytest.raises(BioclinError, match="cannot find relations: its encoder")
+    with trained.select_pipes(disable=["transformer"]), refused:
+        annotate(trained, *NOTES[0][:2])
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,16 @@ from ...errors import BioclinError
 
 if TYPE_CHECKING:
     from ...catalog.tasks import Task
+    from ...corpora.relations.gold import RelationLabels
     from ...outputs import Output
 
 
+FORMAT_HELP = "Format of IN: brat, columns, pubtator, i2b2, bioc, chemprot, ddi, or spacy (Docs)"
+RELATIONS_HELP = "Labels of the relations that Docs get, LABEL[,LABEL], or all; default: none"
+
+
 def main(
-    format: Annotated[
-        str,
-        typer.Argument(help="Format of IN: brat, columns, pubtator, i2b2, bioc, or spacy (Docs)"),
-    ],
+    format: Annotated[str, typer.Argument(help=FORMAT_HELP)],
     paths: Annotated[list[Path], typer.Argument(metavar="IN...", help="Files or folders")],
     out: Annotated[
         Path,
@@ -51,20 +53,57 @@ def main(
         list[str] | None,
         typer.Option(help="Labels that were annotated, LABEL[,LABEL]; default: every label"),
     ] = None,
+    relations: Annotated[str, typer.Option(help=RELATIONS_HELP)] = "",
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip and count documents that cannot be read")
     ] = False,
     allow_loss: Annotated[
         bool,
-        typer.Option("--allow-loss", help="Accept more than 0.1 % lost spans; none in other files"),
+        typer.Option("--allow-loss", help="Accept more than 0.1 % lost spans or relations"),
     ] = False,
     report: Annotated[
         Path | None, typer.Option(help="Loss report as JSON; default: NAME.report.json beside OUT")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT and REPORT")] = False,
 ) -> None:
-    """Convert a corpus into Docs, and report what became of every span; or into other files."""
+    """Convert a corpus into Docs, and report what became of every annotation; or to other files."""
     from ...catalog.tasks import load_tasks
+
+    output, to, losses = _make_outputs(format, paths, out, to, report=report, overwrite=overwrite)
+    known = load_tasks().get(task)
+    chosen = _choose_labels(known, common, layer=layer, label=label, annotated=annotated)
+    keep = _choose_documents(known, split, paths)
+    if to != "spacy":
+        docs_only = {"report": report, "common": common, "annotated": annotated}
+        _refuse(to, {**docs_only, "relations": relations})
+        rules = {"skip_bad": skip_bad, "allow_loss": allow_loss}
+        _write_files(format, paths, chosen, keep, output, to, **rules)
+        return
+    _write_docs(
+        format,
+        paths,
+        output,
+        **chosen._asdict(),
+        relations=_choose_relations(known, relations),
+        keep=keep,
+        lang=lang or (known.lang if known else ""),
+        task=task,
+        skip_bad=skip_bad,
+        allow_loss=allow_loss,
+        report=losses,
+    )
+
+
+def _make_outputs(
+    format: str,
+    paths: list[Path],
+    out: Path,
+    to: str | None,
+    *,
+    report: Path | None,
+    overwrite: bool,
+) -> tuple["Output", str, "Output | None"]:
+    """Make the output in the format TO, find out what that is, and make that of a loss report."""
     from ...corpora.docbin import SUFFIX
     from ...corpora.export import make_corpus_output
     from ...corpora.formats import list_inputs
@@ -76,26 +115,7 @@ def main(
     losses = None
     if to == "spacy" or report is not None:
         losses = make_report_output(report, out, inputs=inputs, overwrite=overwrite)
-    known = load_tasks().get(task)
-    chosen = _choose_labels(known, common, layer=layer, label=label, annotated=annotated)
-    keep = _choose_documents(known, split, paths)
-    if to != "spacy":
-        _refuse(to, {"report": report, "common": common, "annotated": annotated})
-        rules = {"skip_bad": skip_bad, "allow_loss": allow_loss}
-        _write_files(format, paths, chosen, keep, output, to, **rules)
-        return
-    _write_docs(
-        format,
-        paths,
-        output,
-        **chosen._asdict(),
-        keep=keep,
-        lang=lang or (known.lang if known else ""),
-        task=task,
-        skip_bad=skip_bad,
-        allow_loss=allow_loss,
-        report=losses,
-    )
+    return output, to, losses
 
 
 class _Labels(NamedTuple):
@@ -138,6 +158,21 @@ def _choose_labels(
         raise BioclinError("--annotated wants names of labels (DISEASE,DRUG)")
     targets = task.targets if task else {}
     return _Labels(labels, layers, sorted(set(names)) if annotated else None, targets)
+
+
+def _choose_relations(task: "Task | None", option: str) -> "RelationLabels | None":
+    """Read --relations; a task of the catalogue sets what is not given.
+
+    RAISES (BioclinError): A label is empty.
+    """
+    from ...corpora.relations.gold import ALL
+
+    if not option:
+        return task.relations if task else None
+    labels = [label.strip() for label in option.split(",")]
+    if "" in labels:
+        raise BioclinError("--relations wants labels of relations (MODIFY,CAUSE), or all")
+    return ALL if labels == [ALL] else sorted(set(labels))
 
 
 def _choose_common(task: "Task | None", options: Mapping[str, list[str] | None]) -> _Labels:

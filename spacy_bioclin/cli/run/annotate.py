@@ -1,4 +1,4 @@
-"""`bioclin annotate`: find the entities of text files."""
+"""`bioclin annotate`: find the entities, relations and categories of text files."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import BioclinError
-from ..tables import print_table
+from .note_tables import print_record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
 
     from ...context.measurements.measurement import Measurement
+    from ...doc_relations import Relation
 
 STDIN = Path("-")
 
@@ -42,7 +43,7 @@ def main(
         str | None, typer.Option("--precision", help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU)")
     ] = None,
 ) -> None:
-    """Find the entities of notes, one file a note."""
+    """Find the entities, relations and categories of notes, one file a note."""
     from rich.console import Console
 
     from ...corpora.files import check_encoding
@@ -67,7 +68,7 @@ def main(
     else:
         stdout = Console(highlight=False)
         for record in records:
-            _print_record(record, stdout)
+            print_record(record, stdout)
     for error in bad:
         console.print(f"skipped: {error}", markup=False)
     if bad:
@@ -141,10 +142,12 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
 
     RETURNS (dict): Offsets are code points of the untouched text; `probability` is null where the
         component gives none; what a linker found is in `kb_id` and `candidates`. "measurements" is
-        there if the pipeline has `bioclin_measurements`. Where `bioclin_context` ran, `negated` and
-        the other attributes are true or false, and `context` has the cues that make them true.
+        there if the pipeline has `bioclin_measurements`, "relations" if it finds relations, and
+        "categories" if it classifies texts. Where `bioclin_context` ran, `negated` and the other
+        attributes are true or false, and `context` has the cues that make them true.
     """
     from ...context.measurements.store import get_measurements, has_measurements
+    from ...doc_relations import RELATIONS_KEY, get_relations
     from ...spans import get_layers
 
     layers: dict[str | None, list[dict[str, Any]]] = {}
@@ -158,7 +161,33 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
     if has_measurements(doc):
         found = get_measurements(doc)
         record["measurements"] = [_measurement_to_dict(one, doc.text) for one in found]
+    if RELATIONS_KEY in doc.user_data:
+        record["relations"] = [_relation_to_dict(one) for one in get_relations(doc)]
+    if doc.cats:
+        record["categories"] = {label: round(float(p), 4) for label, p in doc.cats.items()}
     return record
+
+
+def _relation_to_dict(relation: "Relation") -> dict[str, Any]:
+    head, child = (
+        {
+            "start": span.start_char,
+            "end": span.end_char,
+            "label": span.label_,
+            "text": span.text,
+            **({"kb_id": kb_id} if kb_id else {}),
+        }
+        for span, kb_id in zip(
+            (relation.head, relation.child), relation.concepts or (None, None), strict=True
+        )
+    )
+    p = relation.probability
+    return {
+        "label": relation.label,
+        "head": head,
+        "child": child,
+        "probability": None if p is None else round(float(p), 4),
+    }
 
 
 def _measurement_to_dict(one: "Measurement", text: str) -> dict[str, Any]:
@@ -210,25 +239,3 @@ def _describe_context(span: "Span") -> dict[str, Any]:
         for m in modifiers
     ]
     return {**{kind: kind in found for kind in KINDS}, "context": cues}
-
-
-def _print_record(record: dict[str, Any], console: "Console") -> None:
-    layers = {"ents": record["entities"], **record["spans"]}
-    found = [(span["start"], layer, span) for layer, spans in layers.items() for span in spans]
-    if not found:
-        console.print(f"{record['id']}: nothing found", markup=False)
-        return
-    has_context = any("context" in span for _, _, span in found)
-    rows = []
-    for start, layer, span in sorted(found, key=lambda row: row[:2]):
-        p = "" if span["probability"] is None else f"{span['probability']:.2f}"
-        text = " ".join(span["text"].split())
-        row = [str(start), str(span["end"]), span["label"], text, p, layer]
-        if has_context:
-            kinds = dict.fromkeys(cue["kind"] for cue in span.get("context", ()))
-            row.insert(4, ", ".join(kinds))
-        rows.append(row)
-    head = ["Start", "End", "Label", "Text", "Probability", "Layer"]
-    if has_context:
-        head.insert(4, "Context")
-    print_table(rows, head, title=record["id"], right=head[:2], console=console)

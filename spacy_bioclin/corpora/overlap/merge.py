@@ -6,6 +6,7 @@ from typing import Any
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
+from ...doc_relations import GOLD_CONCEPT_RELATIONS, GOLD_RELATIONS
 from ...errors import BioclinError
 from ...types import GOLD_KEY
 from ..docs import SOURCE_KEY
@@ -16,8 +17,8 @@ def merge_docs(corpora: Mapping[str, Iterable[Doc]]) -> tuple[list[Doc], int]:
     their labels from a note at once.
 
     Texts are the same if they differ only in blanks at their ends. A merged Doc has the id and the
-    text of the first corpus, the spans of all, and is annotated for the labels of all. It forgets
-    what only the files have: fragments, relations and notes. Other Docs stay as they are.
+    text of the first corpus, the spans and the relations of all, and is annotated for the labels of
+    all. It forgets what only the files have: fragments and notes. Other Docs stay as they are.
 
     corpora (Mapping[str, Iterable[Doc]]): Name of a corpus, for errors -> its gold Docs, of the
         same vocabulary.
@@ -61,7 +62,21 @@ def _add_annotation(doc: Doc, other: Doc, names: tuple[str, str]) -> None:
         doc.spans[layer] = [*doc.spans.get(layer, ()), *spans]
         if layer == "ents":
             doc.set_ents(filter_spans(doc.spans[layer]), default="outside")
+    _add_relations(gold, added, shift)
     doc.user_data.pop(SOURCE_KEY, None)
+
+
+def _add_relations(gold: dict[str, Any], added: dict[str, Any], shift: int) -> None:
+    """Add the relations of another Doc, where it was annotated for them."""
+    if GOLD_RELATIONS in added:
+        moved = [
+            [label, *([start + shift, end + shift, name] for start, end, name in arguments)]
+            for label, *arguments in added[GOLD_RELATIONS]
+        ]
+        gold[GOLD_RELATIONS] = [*gold.get(GOLD_RELATIONS, []), *moved]
+    if GOLD_CONCEPT_RELATIONS in added:
+        own = gold.get(GOLD_CONCEPT_RELATIONS, [])
+        gold[GOLD_CONCEPT_RELATIONS] = [*own, *added[GOLD_CONCEPT_RELATIONS]]
 
 
 def _read_gold(doc: Doc, name: str) -> dict[str, Any]:

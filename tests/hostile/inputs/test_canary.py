@@ -73,12 +73,18 @@ def test_broken_files(
     separator = "\t" if name == "tsv" else ","
     table = f'id{separator}text\n0{separator}"{CANARY} de 80 años"\n'.encode()
     row = json.dumps({"id": 0, "text": f"{CANARY} de 80 años"}).encode() + b"\n"
+    chemprot = f"0\t{CANARY}\t{CANARY} de 80 años\n".encode()
+    ddi = f'<document id="0"><sentence id="0.0" text="{CANARY} de 80 años"/></document>'.encode()
+    whole = {**whole, "chemprot": chemprot, "ddi": ddi}
     data = {**whole, "jsonl": row, "csv": table, "tsv": table, "parquet": b"PAR1" + row}[name]
     path.write_bytes(BREAKS[broken](data))
     if name == "brat":
         (tmp_path / "x.txt").write_text(f"{CANARY} Pérez")
+    if name == "chemprot":
+        for file in ("x_entities.tsv", "x_relations.tsv"):
+            (tmp_path / file).write_text("")
     for error in errors_of(name, path):
-        check_message(error, "x.")
+        check_message(error, path.name)
     output = capfd.readouterr()
     assert CANARY not in output.out + output.err + caplog.text
 

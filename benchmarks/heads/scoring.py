@@ -1,0 +1,110 @@
+"""Scores of a pipeline with heads, with the metrics of the published figures.
+
+    python -m benchmarks.heads.scoring PIPELINE chemprot
+
+prints those of dev.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+from spacy.training import Example
+
+from benchmarks.harness import make_parser
+from benchmarks.heads.data import NAMES, RELATIONS, list_folds, prepare
+from spacy_bioclin.corpora.readers import make_corpus
+from spacy_bioclin.corpora.texts import SCORE
+from spacy_bioclin.evaluation.categories import (
+    choose_labels,
+    correlate,
+    count_labels,
+    example_based,
+    score_categories,
+    unite_labels,
+)
+from spacy_bioclin.evaluation.relations import relation_score
+from spacy_bioclin.types import GOLD_KEY
+
+
+def score(
+    pipeline: Path, task: str, corpora: Path, splits: tuple[str, ...]
+) -> dict[str, dict[str, Any]]:
+    """Score a pipeline on the whole documents of splits.
+
+    RETURNS (dict[str, dict]): Split -> scores, rounded.
+    """
+    spacy.prefer_gpu()
+    nlp = spacy.load(pipeline)
+    scores = {}
+    for split in splits:
+        read = make_corpus(corpora / f"{split}.spacy", use_gold_ents=task in RELATIONS)
+        given = list(read(nlp))
+        predicted = nlp.pipe([eg.predicted for eg in given])
+        egs = [Example(doc, eg.reference) for doc, eg in zip(predicted, given, strict=True)]
+        scores[split] = round_all(score_examples(nlp, task, egs))
+    return scores
+
+
+def round_all(value: Any) -> Any:
+    """Round the numbers of nested dicts."""
+    if isinstance(value, Mapping):
+        return {key: round_all(each) for key, each in value.items()}
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def score_examples(nlp: Language, task: str, egs: list[Example]) -> dict[str, Any]:
+    """Score predicted Docs with the metrics of a task."""
+    if task in RELATIONS:
+        pipe: Any = nlp.get_pipe("relations")
+        settings = {"symmetric": pipe.settings.symmetric, "level": pipe.settings.level}
+        found = relation_score(egs, relations_key="relations", **settings)
+        per_type = {label: each["f"] for label, each in found["rels_per_type"].items()}
+        micro = {f"micro_{key}": found[f"rels_{key}"] for key in "prf"}
+        return {**micro, "macro_f": found["rels_macro_f"], "f_per_type": per_type}
+    gold, predicted = [eg.reference.cats for eg in egs], [eg.predicted.cats for eg in egs]
+    if task == "biosses":
+        return correlate([cats[SCORE] for cats in gold], [cats[SCORE] for cats in predicted])
+    found = score_categories(gold, predicted, exclusive=not task.startswith("hoc"))
+    per_type = {label: each["f"] for label, each in found["per_type"].items()}
+    scores = {"accuracy": found["accuracy"], "macro_f": found["macro"]["f"], "f_per_type": per_type}
+    if task == "gad":
+        return {**scores, "f": per_type.get("yes", 0.0)}
+    if not task.startswith("hoc"):
+        return scores
+    of_texts = {f"sentence_micro_{key}": found["micro"][key] for key in "prf"}
+    return {**of_texts, "sentence_macro_f": found["macro"]["f"], **score_abstracts(egs)}
+
+
+def score_abstracts(egs: list[Example]) -> dict[str, Any]:
+    """Score the labels of abstracts, which are those of their sentences, as BLUE does."""
+    ids = [eg.reference.user_data[GOLD_KEY]["id"].rsplit("-", 1)[0] for eg in egs]
+    gold, found = (
+        unite_labels(ids, [choose_labels(cats, exclusive=False) for cats in side]).values()
+        for side in ([eg.reference.cats for eg in egs], [eg.predicted.cats for eg in egs])
+    )
+    by_example, counts = example_based(gold, found), count_labels(gold, found)
+    return {
+        **{f"example_{key}": by_example[key] for key in "prf"},
+        "micro_f": counts.micro.f1,
+        "macro_f": counts.macro["f"],
+        "f_per_type": {label: each.f1 for label, each in counts.per_label.items()},
+    }
+
+
+def main() -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("pipeline", type=Path)
+    parser.add_argument("task", choices=sorted(NAMES))
+    parser.add_argument("--fold", help="default: the first of the task")
+    arguments = parser.parse_args()
+    fold = arguments.fold or list_folds(arguments.task)[0]
+    corpora = prepare(arguments.task, fold)
+    print(json.dumps(score(arguments.pipeline, arguments.task, corpora, ("dev",))))
+
+
+if __name__ == "__main__":
+    main()
