@@ -11,6 +11,16 @@ from spacy.util import load_config
 CONFIGS = Path(__file__).parents[1] / "configs"
 ABSENT = "absent"
 
+
+def flatten(section: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and value of every key; an empty section is a value."""
+    for key, value in section.items():
+        if isinstance(value, dict) and value:
+            yield from flatten(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
+
+
 # The tagger reads the encoder beside a small convolution over prefix, suffix and shape of words.
 LEXICAL = {
     "components.ner.model.tok2vec.@architectures": ABSENT,
@@ -107,6 +117,7 @@ SEVERAL = {
         for key, value in (
             ("@readers", "spacy-bioclin.TaskCorpora.v1"),
             ("path", ABSENT),
+            ("use_gold_ents", ABSENT),
             ("balance", "none"),
             ("held_out", []),
             ("allow_overlap", False),
@@ -250,6 +261,90 @@ PAIRS = {
     "training.score_weights.pairs_pearson": 0.0,
     "training.score_weights.pairs_spearman": 0.0,
 }
+# The classifier of pairs of entities takes the place of the tagger; the entities are given.
+RELATIONS = {
+    "nlp.pipeline": ["sentences", "transformer", "relations", "cleaner"],
+    **{
+        key: value
+        for key, value in TEXTCAT.items()
+        if key.startswith("components.ner.") or "score_weights.ents" in key
+    },
+    "components.relations.factory": "bioclin_relations",
+    "components.relations.spans_key": "ents",
+    "components.relations.relations_key": "relations",
+    "components.relations.level": "mention",
+    "components.relations.input": "spans",
+    "components.relations.scope": "sentence",
+    "components.relations.window": 50,
+    "components.relations.types": {},
+    "components.relations.symmetric": [],
+    "components.relations.thresholds": {},
+    "components.relations.scorer.@scorers": "spacy-bioclin.relation_scorer.v1",
+    "components.relations.scorer.relations_key": "${components.relations.relations_key}",
+    "components.relations.model.@architectures": "spacy-bioclin.RelationClassifier.v1",
+    "components.relations.model.context": True,
+    "components.relations.model.feature_width": 32,
+    "components.relations.model.hidden_width": 256,
+    "components.relations.model.dropout": 0.1,
+    "components.relations.model.learn_rate_scale": 10.0,
+    "components.relations.model.tok2vec.@architectures": (
+        "spacy-transformers.TransformerListener.v1"
+    ),
+    "components.relations.model.tok2vec.grad_factor": 1.0,
+    "components.relations.model.tok2vec.upstream": "*",
+    "components.relations.model.tok2vec.pooling.@layers": "reduce_mean.v1",
+    "corpora.train.use_gold_ents": True,
+    "corpora.dev.use_gold_ents": True,
+    "training.score_weights.rels_f": 1.0,
+    "training.score_weights.rels_p": 0.0,
+    "training.score_weights.rels_r": 0.0,
+    "training.score_weights.rels_macro_f": 0.0,
+    "training.score_weights.rels_per_type": None,
+}
+ENCODER_SETTINGS = (
+    "name",
+    "window",
+    "stride",
+    "precision",
+    "max_batch_pieces",
+    "transformer_config.attention_probs_dropout_prob",
+    "strategy.freeze_embeddings",
+    "strategy.freeze_layers",
+    "strategy.layer_decay",
+    "strategy.reinit_layers",
+    "strategy.no_decay",
+    "strategy.bias_correction",
+    "strategy.unfreeze_steps",
+    "strategy.mixout",
+    "strategy.pretrained_decay",
+    "strategy.adversarial",
+    "strategy.lora_rank",
+    "strategy.lora_alpha",
+    "strategy.lora_targets",
+)
+NER = dict(flatten(load_config(CONFIGS / "ner.cfg", interpolate=False)))
+# The encoder belongs to the component, and reads texts of single candidates.
+MARKERS = {
+    **{k: v for k, v in RELATIONS.items() if k != "components.relations.model.tok2vec.upstream"},
+    "nlp.pipeline": ["sentences", "relations"],
+    "components.transformer.factory": ABSENT,
+    "components.transformer.max_batch_items": ABSENT,
+    "components.transformer.set_extra_annotations.@annotation_setters": ABSENT,
+    "components.transformer.model.@architectures": ABSENT,
+    "components.cleaner.factory": ABSENT,
+    **{f"components.transformer.model.{key}": ABSENT for key in ENCODER_SETTINGS},
+    **{
+        f"components.relations.model.tok2vec.{key}": NER[f"components.transformer.model.{key}"]
+        for key in ENCODER_SETTINGS
+    },
+    "components.relations.model.tok2vec.@architectures": "spacy-bioclin.Tok2VecEncoder.v1",
+    "components.relations.input": "markers",
+    "components.relations.model.context": False,
+    "components.relations.model.feature_width": 0,
+    "components.relations.model.hidden_width": 0,
+    "corpora.train.max_tokens": 100,
+    "training.batcher.size": 512,
+}
 DIFFERENCES = {
     "ner.cfg": {},
     "ner-lexical.cfg": LEXICAL,
@@ -258,17 +353,10 @@ DIFFERENCES = {
     "several.cfg": SEVERAL,
     "textcat.cfg": TEXTCAT,
     "pairs.cfg": PAIRS,
+    "relations.cfg": RELATIONS,
+    "relations-markers.cfg": MARKERS,
     "flagship/config.cfg": FLAGSHIP,
 }
-
-
-def flatten(section: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the path and value of every key; an empty section is a value."""
-    for key, value in section.items():
-        if isinstance(value, dict) and value:
-            yield from flatten(value, f"{path}{key}.")
-        else:
-            yield f"{path}{key}", value
 
 
 def read_config(name: str) -> dict[str, Any]:

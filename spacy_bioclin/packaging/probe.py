@@ -82,7 +82,7 @@ def find(doc: Any) -> Findings:
 def compare(ours: Sequence[Findings], theirs: Sequence[Findings], tolerance: float) -> None:
     """Compare Doc by Doc.
 
-    tolerance (float): By how much probabilities may differ. From `ROUNDING` on, what only one side
+    tolerance (float): By how much probabilities may differ; scores above 1 by that share of them. From `ROUNDING` on, what only one side
         has is excused if it was undecided there, and a relation also if an argument of it is.
     RAISES (Mismatch): They are not the same.
     """
@@ -97,7 +97,7 @@ def compare(ours: Sequence[Findings], theirs: Sequence[Findings], tolerance: flo
             if p is None or q is None:
                 n_probabilities += p is not q
             else:
-                n_probabilities += abs(p - q) > tolerance
+                n_probabilities += abs(p - q) > tolerance * max(1.0, abs(p))  # graded scores
                 worst = max(worst, abs(p - q))
     for what, number in lost.items():
         raise Mismatch(f"{number} {what} are found by one side only")

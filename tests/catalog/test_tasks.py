@@ -272,3 +272,38 @@ def test_prepare_and_train(
     assert task.metric in nlp.meta["performance"]
     predicted = nlp(next(read_docs(corpus["test"], nlp.vocab)).text)
     assert layer == "ents" or layer in predicted.spans
+
+
+@pytest.mark.corpora
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.relations])
+def test_prepare_and_train_relations(
+    data_dir: Path,
+    tiny_encoder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    task = find_task(name, TASKS[name].lang)
+    monkeypatch.setenv("BIOCLIN_DATA", str(data_dir))
+    prepare.main(name, task.lang, tmp_path / "corpus")
+    # Dev is smaller than train, and has all labels.
+    settings = {
+        "paths.train": tmp_path / "corpus" / "dev.spacy",
+        "paths.dev": tmp_path / "corpus" / "dev.spacy",
+        "paths.encoder": tiny_encoder,
+        "components.transformer.model.window": 64,
+        "components.transformer.model.stride": 64,
+        "training.max_steps": 2,
+        "training.eval_frequency": 2,
+    }
+    options = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
+    trained = tmp_path / "training"
+    done = CliRunner().invoke(
+        app, ["train", str(tmp_path / "corpus" / "config.cfg"), "-o", str(trained), *options]
+    )
+    assert done.exit_code == 0, done.output
+    nlp = spacy.load(trained / "model-last")
+    assert task.metric in nlp.meta["performance"]
+    labels = set(nlp.get_pipe("relations").labels)  # type: ignore[attr-defined]
+    assert task.relations == "all" or labels == set(task.relations)

@@ -97,6 +97,9 @@ def test_differences_of_relations_and_categories():
         compare(ours, [{**ours[0], ADE: 0.8}], EXACT)
     with pytest.raises(Mismatch, match="1 probabilities differ"):
         compare(ours, [{**ours[0], Category("A"): 0.8}], EXACT)
+    compare([{Category("score"): 300.0}], [{Category("score"): 300.2}], EXACT)
+    with pytest.raises(Mismatch, match="1 probabilities differ"):
+        compare([{Category("score"): 300.0}], [{Category("score"): 300.4}], EXACT)
     without = {key: p for key, p in ours[0].items() if key != ADE}
     with pytest.raises(Mismatch, match="1 relations are found by one side only"):
         compare(ours, [without], ROUNDING)

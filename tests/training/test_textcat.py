@@ -42,8 +42,8 @@ def write_long_texts(path: Path, *, exclusive: bool = False) -> Path:
     rows: list[tuple[str, list[str]]] = []
     for i in range(12):
         before, after = i % 7, 12 - i % 7
-        drug = FILLER * before + "metformin metformin. " + FILLER * after
-        age = FILLER * after + "54 años. " + FILLER * before
+        drug = FILLER * before + "metformin " * 5 + ". " + FILLER * after
+        age = FILLER * after + "54 años " * 3 + ". " + FILLER * before
         rows += [(drug, ["drug"]), (age, ["age"])]
         if not exclusive:
             rows += [(drug + age, ["drug", "age"]), (FILLER * 13, [])]
@@ -71,7 +71,7 @@ def test_a_classifier_learns_from_every_window(
     exclusive: bool, tmp_path: Path, tiny_encoder: Path
 ) -> None:
     corpus = write_long_texts(tmp_path / "train.spacy", exclusive=exclusive)
-    settings: dict[str, Any] = {"training.max_steps": 80, "training.eval_frequency": 80}
+    settings: dict[str, Any] = {"training.max_steps": 100, "training.eval_frequency": 100}
     settings |= EXCLUSIVE if exclusive else {}
     result = train(tmp_path / "out", tiny_encoder, corpus, corpus, **settings)
     assert result.exit_code == 0, result.output
@@ -104,69 +104,6 @@ def test_a_word_in_the_last_window_counts(tiny_encoder: Path) -> None:
     weights = output.get_param("W")
     values = output.ops.xp.linspace(-0.1, 0.1, weights.size, dtype="f")
     output.set_param("W", weights + values.reshape(weights.shape))
-    before, after = i % 7, 12 - i % 7
-        drug = FILLER * before + "metformin metformin. " + FILLER * after
-        age = FILLER * after + "54 años. " + FILLER * before
-        rows += [(drug, ["drug"]), (age, ["age"])]
-        if not exclusive:
-            rows += [(drug + age, ["drug", "age"]), (FILLER * 13, [])]
-    return write_corpus(path, rows)
-
-
-def train(folder: Path, encoder: Path, train: Path, dev: Path, **settings: Any) -> Any:
-    fixed = {
-        "paths.train": train,
-        "paths.dev": dev,
-        "paths.encoder": encoder,
-        "nlp.lang": "en",
-        "components.transformer.model.precision": "fp32",
-        "training.batcher.size": 500,
-        "training.logger.progress_bar": "null",
-        "training.optimizer.learn_rate.initial_rate": 0.01,
-    }
-    options = [f"--{key}={value}" for key, value in {**fixed, **settings}.items()]
-    options = [option.replace("=True", "=true") for option in options]
-    return CliRunner().invoke(app, ["train", str(CONFIG), "-o", str(folder), *options])
-
-
-@pytest.mark.parametrize("exclusive", [False, True])
-def test_a_classifier_learns_from_every_window(
-    exclusive: bool, tmp_path: Path, tiny_encoder: Path
-) -> None:
-    corpus = write_long_texts(tmp_path / "train.spacy", exclusive=exclusive)
-    settings: dict[str, Any] = {"training.max_steps": 80, "training.eval_frequency": 80}
-    settings |= EXCLUSIVE if exclusive else {}
-    result = train(tmp_path / "out", tiny_encoder, corpus, corpus, **settings)
-    assert result.exit_code == 0, result.output
-    nlp = spacy.load(tmp_path / "out" / "model-best")
-    references = list(read_docs(corpus, nlp.vocab))
-    encoder: Any = nlp.get_pipe("transformer")
-    nlp.remove_pipe("cleaner")
-    predicted = list(nlp.pipe(doc.text for doc in references))
-    assert min(len(doc) for doc in references) > 80
-    assert encoder.model.attrs["size"] < 70
-    assert all(doc._.trf_data.align.lengths.sum() > 80 for doc in predicted)
-    cats = [[doc.cats for doc in docs] for docs in (references, predicted)]
-    scores = score_categories(*cats, exclusive=exclusive)
-    assert scores["micro"]["f"] > 0.9, scores
-    # spaCy's own command and scorer agree
-    found = evaluate(str(tmp_path / "out" / "model-best"), corpus, silent=True)
-    assert found["cats_micro_f"] == pytest.approx(scores["micro"]["f"])
-    weights = nlp.config["training"]["score_weights"]
-    assert set(weights) <= set(found) and sum(filter(None, weights.values())) == 1.0
-
-
-def test_a_word_in_the_last_window_counts(tiny_encoder: Path) -> None:
-    config = load_config(CONFIG, overrides={"paths.encoder": str(tiny_encoder), "nlp.lang": "en"})
-    nlp: Language = spacy.util.load_model_from_config(config, auto_fill=True)
-    doc = nlp.make_doc("x")
-    doc.cats = dict.fromkeys(LABELS, 1.0)
-    nlp.initialize(lambda: [spacy.training.Example(nlp.make_doc("x"), doc)])
-    head: Any = nlp.get_pipe("textcat")
-    output = head.model.get_ref("output_layer")
-    output.set_param(
-        "W", output.get_param("W") + output.ops.xp.linspace(-0.1, 0.1, 64, dtype="f").reshape(2, 32)
-    )
     before, after = (nlp(FILLER * 40 + word).cats["drug"] for word in ("age", "metformin"))
     assert before != after
 
