@@ -60,7 +60,7 @@ def score_examples(nlp: Language, task: str, egs: list[Example]) -> dict[str, An
     """Score predicted Docs with the metrics of a task."""
     if task in RELATIONS:
         pipe: Any = nlp.get_pipe("relations")
-        settings = {"symmetric": pipe.settings.symmetric, "level": pipe.settings.level}
+        settings = {"symmetric": pipe.cfg["trained"]["symmetric"], "level": pipe.cfg["level"]}
         found = relation_score(egs, relations_key="relations", **settings)
         per_type = {label: each["f"] for label, each in found["rels_per_type"].items()}
         micro = {f"micro_{key}": found[f"rels_{key}"] for key in "prf"}

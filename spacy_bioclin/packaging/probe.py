@@ -82,8 +82,9 @@ def find(doc: Any) -> Findings:
 def compare(ours: Sequence[Findings], theirs: Sequence[Findings], tolerance: float) -> None:
     """Compare Doc by Doc.
 
-    tolerance (float): By how much probabilities may differ; scores above 1 by that share of them. From `ROUNDING` on, what only one side
-        has is excused if it was undecided there, and a relation also if an argument of it is.
+    tolerance (float): By how much probabilities may differ; scores above 1 by that share of them.
+        From `ROUNDING` on, what only one side has is excused if it was undecided there, and a
+        relation also if an argument of it is.
     RAISES (Mismatch): They are not the same.
     """
     lost: Counter[str] = Counter()

@@ -49,9 +49,9 @@ def make_inputs(nlp: Any, texts: Sequence[str]) -> list[str | Doc]:
     readers = [name for name in nlp.pipe_names if _reads_pairs(nlp.get_pipe_meta(name))]
     if readers:
         full = [text for text in texts if text]
-        pairs = [make_pair(nlp, text, full[i - 1]) for i, text in enumerate(full)]
+        made = [make_pair(nlp, text, full[i - 1]) for i, text in enumerate(full)]
         wants_pairs = any(get_setting(nlp, name, "require_pairs") is not False for name in readers)
-        return [*pairs] if wants_pairs else [*texts, *pairs]
+        return [*made] if wants_pairs else [*texts, *made]
     alone = [each for each in find_relation_components(nlp) if not each.finds_entities]
     if not alone:
         return list(texts)
@@ -72,10 +72,10 @@ def _reads_pairs(meta: Any) -> bool:
 
 def _label_words(doc: Doc, spans_key: str | None, labels: Sequence[str]) -> None:
     """Make every other word an entity, with the labels in turn and a concept of its own."""
-    words = [token.i for token in doc if token.is_alpha][::2]
+    places = [token.i for token in doc if token.is_alpha][::2]
     spans = [
         Span(doc, i, i + 1, label=labels[n % len(labels)], kb_id=f"C{n}")
-        for n, i in enumerate(words if labels else ())
+        for n, i in enumerate(places if labels else ())
     ]
     set_spans(doc, spans_key, spans, [None] * len(spans))
     doc.user_data[GIVEN_KEY] = True

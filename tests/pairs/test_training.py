@@ -61,16 +61,17 @@ def write_corpora(folder: Path, *, graded: bool = False) -> dict[str, dict[str, 
 def test_pairs_beside_entities(tiny_encoder: Path, tmp_path: Path, objective: str) -> None:
     tasks = write_corpora(tmp_path, graded=objective == "regression")
     heads = {"ner": make_ner(None), "pairs": make_pair_head(objective=objective)}
-    settings = {"training.max_steps": 40, "training.eval_frequency": 20}
+    settings = {"training.max_steps": 150, "training.eval_frequency": 150}
     run(make_config(tiny_encoder, heads, tasks, settings), tmp_path / "out")
     last = srsly.read_json(tmp_path / "out" / "tasks.json")["evaluations"][-1]["tasks"]
-    assert last["signs"]["score"] > 0.5 and last["pairs"]["score"] > 0.5
+    assert last["signs"]["score"] > 0.5 and last["pairs"]["score"] > 0.9
     nlp = spacy.load(tmp_path / "out" / LAST)
     note, pair = nlp.pipe([NOTES[0], make_pair(nlp, *TEXTS[0][:2])])
     assert note._.pair is None and note.ents and not note.cats
-    assert (
-        (pair._.pair.label == "yes") if objective == "classification" else (pair._.pair.score > 1.8)
-    )
+    if objective == "classification":
+        assert pair._.pair.label == "yes"
+    else:
+        assert pair._.pair.score > 1.8  # the mean
 
 
 def test_pairs_are_required_unless_the_pipeline_says_otherwise(
