@@ -25,11 +25,14 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 # Pages whose blocks train for more than ten seconds.
 TRAINING = frozenset(
     [
+        "classification",
         "corpora",
         "distillation",
         "import_hf",
+        "pairs",
         "pretraining",
         "recipes",
+        "relations",
         "several",
         "sweeps",
         "training",

@@ -56,8 +56,9 @@ def settle_settings(nlp: Language, sources: Mapping[str, str]) -> list[str]:
         settle(settings, f"components.{name}.model.window", window, "windows of {} pieces")
     reader = nlp.config["corpora"].get("train", {})
     if "max_tokens" in reader:
-        length = "as long as windows" if reader["max_tokens"] == AUTO else "of at most {} tokens"
-        settle(reader, "corpora.train.max_tokens", AUTO, f"training parts {length}")
+        length = {AUTO: "training parts as long as windows", 0: "notes as a whole"}
+        shown = length.get(reader["max_tokens"], "training parts of at most {} tokens")
+        settle(reader, "corpora.train.max_tokens", AUTO, shown)
     return lines
 
 

@@ -18,6 +18,7 @@ from spacy.util import (
 from thinc.api import Config, fix_random_seed, set_gpu_allocator
 
 from ..corpora.task_corpora import NAME, TaskCorpora
+from .checks.categories import check_categories
 from .heads import find_heads, find_task_heads
 
 
@@ -27,8 +28,10 @@ def init_pipeline(config: Config, *, use_gpu: int = -1) -> Language:
 
     config (Config): Not interpolated.
     use_gpu (int): GPU; -1 for the CPU.
-    RAISES (BioclinError): The tasks do not fit the components, see `find_task_heads`.
+    RAISES (BioclinError): The tasks do not fit the components, see `find_task_heads`, or the labels
+        of texts do not, see `check_categories`.
     """
+    check_categories(config.interpolate())
     if not _has_tasks(config.interpolate()):
         return init_nlp(config, use_gpu=use_gpu)
     training = config.interpolate()["training"]

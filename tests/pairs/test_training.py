@@ -61,7 +61,11 @@ def write_corpora(folder: Path, *, graded: bool = False) -> dict[str, dict[str, 
 def test_pairs_beside_entities(tiny_encoder: Path, tmp_path: Path, objective: str) -> None:
     tasks = write_corpora(tmp_path, graded=objective == "regression")
     heads = {"ner": make_ner(None), "pairs": make_pair_head(objective=objective)}
-    settings = {"training.max_steps": 150, "training.eval_frequency": 150}
+    settings = {
+        "training.max_steps": 100,
+        "training.eval_frequency": 100,
+        "training.batcher.batcher.size": 64,
+    }
     run(make_config(tiny_encoder, heads, tasks, settings), tmp_path / "out")
     last = srsly.read_json(tmp_path / "out" / "tasks.json")["evaluations"][-1]["tasks"]
     assert last["signs"]["score"] > 0.5 and last["pairs"]["score"] > 0.9
