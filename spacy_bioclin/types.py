@@ -25,7 +25,7 @@ CharSpan = tuple[int, int, str]
 # The layer "ents" is in `doc.ents`, any other layer is in `doc.spans[layer]`. "annotated", which
 # may be missing, has the labels that the Doc was annotated for; a layer that is not in it is
 # complete for every label. What the Doc has of other labels is not known. The last two keys are
-# described in `doc_relations`; a Doc without them was not annotated for relations.
+# described in `annotations.relations`; a Doc without them was not annotated for relations.
 GOLD_KEY = "bioclin_gold"
 
 # Key in `doc.user_data` for the name of the task that a gold Doc belongs to, where a pipeline is

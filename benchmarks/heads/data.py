@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 import spacy
 
 from benchmarks.harness import WORK, data_dir, make_parser, run_python
+from spacy_bioclin.annotations.relations import get_gold_concept_relations, get_gold_relations
 from spacy_bioclin.catalog.tasks import find_task
 from spacy_bioclin.corpora.docbin import read_docs
-from spacy_bioclin.doc_relations import get_gold_concept_relations, get_gold_relations
 
 SPLITS = ("train", "dev", "test")
 RELATIONS = ("chemprot", "ddi2013", "bc5cdr-cid", "ehealthkd-2021", "maccrobat2020-relations")

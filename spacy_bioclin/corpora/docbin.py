@@ -13,7 +13,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ..doc_relations import get_gold_concept_relations, get_gold_relations
+from ..annotations.relations import get_gold_concept_relations, get_gold_relations
 from ..errors import BioclinError
 from ..files import CHUNK_BYTES, check_regular
 from ..outputs import Output

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans
 
-from ..doc_pairs import get_boundary, make_pair, split_pair
+from ..annotations.pairs import get_boundary, make_pair, split_pair
 from ..errors import BioclinError
 from ..types import FIND_WINDOWS, GIVEN_KEY, GOLD_KEY
 from .docbin import read_docs

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..doc_pairs import SCORE, make_pair
+from ..annotations.pairs import SCORE, make_pair
 from ..errors import BioclinError, without_context
 from ..outputs import Output
 from ..settings import find_nearest

@@ -15,8 +15,8 @@ from thinc.api import Model, chain, get_array_module, torch2xp, xp2torch
 from thinc.types import Floats2d, Floats3d, Ragged
 from transformers.modeling_outputs import BaseModelOutput
 
+from ..annotations.pairs import get_boundary
 from ..catalog.choices import choose_settings
-from ..doc_pairs import get_boundary
 from ..errors import BioclinError
 from ..types import FIND_WINDOWS, IntArray
 from . import loading

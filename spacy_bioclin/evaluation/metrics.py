@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc_pairs import get_boundary, make_pair
+from ..annotations.pairs import get_boundary, make_pair
 from ..machine import find_commit, find_versions
 from ..spans import annotated_labels
 from ..types import GOLD_KEY

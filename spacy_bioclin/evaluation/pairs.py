@@ -6,7 +6,7 @@ from typing import Any
 
 from spacy.training import Example
 
-from ..doc_pairs import SCORE, get_boundary
+from ..annotations.pairs import SCORE, get_boundary
 from .categories import correlate, score_categories
 
 CLASS_SCORES = ("pairs_acc", "pairs_micro_f", "pairs_macro_f", "pairs_per_type")

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc_relations import (
+from ..annotations.relations import (
     RELATIONS_KEY,
     GoldRelation,
     get_gold_concept_relations,

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..doc_relations import RELATIONS_KEY, get_relations
+from ..annotations.relations import RELATIONS_KEY, get_relations
 from ..spans import get_layers
 from ..types import CharSpan
 from ..vocab import check_components

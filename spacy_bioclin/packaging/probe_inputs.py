@@ -5,7 +5,7 @@ from typing import Any
 
 from spacy.tokens import Doc, Span
 
-from ..doc_pairs import make_pair
+from ..annotations.pairs import make_pair
 from ..evaluation.components import find_relation_components, get_setting
 from ..spans import set_spans
 from ..types import GIVEN_KEY

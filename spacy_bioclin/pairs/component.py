@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 from torch import Tensor
 
-from ..doc_pairs import get_boundary, install_extensions, set_pair
+from ..annotations.pairs import get_boundary, install_extensions, set_pair
 from ..errors import BioclinError
 from ..settings import Settings, read_settings
 from ..torch_bridge.components import GIVEN, Scorer, StoredSettings, check_encoded
@@ -195,9 +195,9 @@ class PairPipe(StoredSettings):
         pairs = [doc for doc in docs if get_boundary(doc) is not None]
         if len(pairs) < len(docs) and self.cfg["require_pairs"]:
             raise BioclinError(
-                f"[components.{self.name}] a Doc is no pair of texts: make it with "
-                "spacy_bioclin.doc_pairs.make_pair(nlp, first, second). In a pipeline for other "
-                "Docs too, set require_pairs to false"
+                f"[components.{self.name}] a Doc is no pair of texts: make it with make_pair(nlp, "
+                "first, second) of spacy_bioclin.annotations.pairs. In a pipeline for other Docs "
+                "too, set require_pairs to false"
             )
         if not pairs or not self.model.get_ref("head").shims[0].cfg:
             return [None] * len(docs)

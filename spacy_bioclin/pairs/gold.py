@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc_pairs import SCORE, get_boundary, split_pair
+from ..annotations.pairs import SCORE, get_boundary, split_pair
 from ..errors import BioclinError, BioclinWarning
 from ..types import GOLD_KEY
 from .loss import MISSING

@@ -8,7 +8,7 @@ from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import Floats2d
 from torch import Tensor, nn
 
-from ..doc_pairs import get_boundary
+from ..annotations.pairs import get_boundary
 from ..torch_bridge.shim import TorchShim
 
 Tok2Vec: TypeAlias = Model[list[Doc], list[Floats2d]]

@@ -7,7 +7,7 @@ from typing import Any
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ..doc_relations import get_relations
+from ..annotations.relations import get_relations
 
 
 def make_displacy_arcs(doc: Doc, relations_key: str | None = None) -> dict[str, Any]:

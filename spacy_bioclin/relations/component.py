@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from thinc.api import Optimizer
 from torch import Tensor
 
-from ..doc_relations import Relation, install_extensions, set_relations
+from ..annotations.relations import Relation, install_extensions, set_relations
 from ..errors import BioclinError
 from ..settings import read_settings
 from ..torch_bridge.components import GIVEN, Scorer, StoredSettings, check_encoded

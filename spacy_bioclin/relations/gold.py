@@ -8,7 +8,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc_relations import get_gold_concept_relations, get_gold_relations
+from ..annotations.relations import get_gold_concept_relations, get_gold_relations
 from ..spans import get_spans
 from ..types import GOLD_KEY
 from .candidates import Candidates, Mention, Types

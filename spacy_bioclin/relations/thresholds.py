@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc_relations import get_relations
+from ..annotations.relations import get_relations
 from ..errors import BioclinError
 from ..evaluation.components import find_relation_components
 from ..evaluation.given import give_spans

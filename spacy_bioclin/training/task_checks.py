@@ -7,8 +7,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..annotations.relations import get_gold_concept_relations, get_gold_relations
 from ..corpora.task_corpora import TaskCorpus
-from ..doc_relations import get_gold_concept_relations, get_gold_relations
 from ..errors import BioclinError
 from ..spans import get_spans, is_annotated
 from ..types import TASK_KEY

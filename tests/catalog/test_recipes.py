@@ -24,9 +24,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "ner.cfg"
 # Recipes are for named entities; on other configs they are an error.
 OTHERS = ("pairs", "relations", "relations-markers", "textcat")
-CONFIGS = sorted(
-    path.stem for path in (ROOT / "configs").glob("*.cfg") if path.stem not in OTHERS
-)
+CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("*.cfg") if path.stem not in OTHERS)
 QUICK = "carrino-2022"  # trained on all configs in the default suite; the others if -m slow
 RECIPES = load_recipes()
 TEXTS = [

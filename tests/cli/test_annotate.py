@@ -7,10 +7,10 @@ import pytest
 import spacy
 from typer.testing import CliRunner
 
+from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.cli import app
 from spacy_bioclin.cli.package.package import read_license
 from spacy_bioclin.cli.run.annotate import find_texts
-from spacy_bioclin.doc_relations import Relation, set_relations
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept

@@ -9,9 +9,9 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
+from spacy_bioclin.annotations.pairs import get_boundary, make_pair
+from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.cli import app
-from spacy_bioclin.doc_pairs import get_boundary, make_pair
-from spacy_bioclin.doc_relations import Relation, set_relations
 from spacy_bioclin.evaluation.confusion import ErrorExample, LayerDoc
 from spacy_bioclin.evaluation.metrics import layer_metrics, run_pipeline, spacy_scores
 from spacy_bioclin.evaluation.report import Piece, make_matrix, make_snippet, render_report

@@ -10,10 +10,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from thinc.api import Config
 
+from spacy_bioclin.annotations.pairs import get_boundary, make_pair, split_pair
 from spacy_bioclin.corpora.docbin import read_docs, write_docs
 from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.corpora.readers import cut_doc, cut_points, make_corpus
-from spacy_bioclin.doc_pairs import get_boundary, make_pair, split_pair
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.spans import annotated_labels
 from spacy_bioclin.types import GIVEN_KEY, GOLD_KEY, AnnotatedText, SpanAnnotation

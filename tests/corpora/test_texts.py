@@ -6,9 +6,9 @@ import pytest
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from spacy_bioclin.annotations.pairs import get_boundary, split_pair
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.corpora.texts import Columns, convert_table, read_table
-from spacy_bioclin.doc_pairs import get_boundary, split_pair
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import GOLD_KEY
 

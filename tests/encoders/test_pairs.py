@@ -6,7 +6,7 @@ import spacy
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from spacy_bioclin.doc_pairs import PAIR_KEY, make_pair
+from spacy_bioclin.annotations.pairs import PAIR_KEY, make_pair
 from spacy_bioclin.encoders.pairs.template import PairTemplate, find_pair_template
 from spacy_bioclin.encoders.pairs.windows import (
     PlacedPair,

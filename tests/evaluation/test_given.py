@@ -6,7 +6,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_bioclin.doc_relations import Relation, set_relations
+from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.evaluation.components import find_category_components, find_relation_components
 from spacy_bioclin.evaluation.given import give_spans, run_with_given

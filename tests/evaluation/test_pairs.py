@@ -4,7 +4,7 @@ import spacy
 from pytest import approx
 from spacy.training import Example
 
-from spacy_bioclin.doc_pairs import make_pair
+from spacy_bioclin.annotations.pairs import make_pair
 from spacy_bioclin.evaluation.pairs import make_pair_scorer
 
 NLP = spacy.blank("en")

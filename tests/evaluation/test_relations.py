@@ -6,7 +6,7 @@ import pytest
 import spacy
 from spacy.training import Example
 
-from spacy_bioclin.doc_relations import Relation, set_relations
+from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.evaluation.relations import (
     KEYS,

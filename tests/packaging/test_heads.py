@@ -5,8 +5,8 @@ import json
 import pytest
 import spacy
 
-from spacy_bioclin.doc_pairs import get_boundary, split_pair
-from spacy_bioclin.doc_relations import Relation, set_relations
+from spacy_bioclin.annotations.pairs import get_boundary, split_pair
+from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.packaging.build import build_wheel
 from spacy_bioclin.packaging.metrics import read_metrics

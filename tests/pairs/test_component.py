@@ -9,7 +9,7 @@ import torch
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_bioclin.doc_pairs import PAIR_KEY, Pair, make_pair
+from spacy_bioclin.annotations.pairs import PAIR_KEY, Pair, make_pair
 from spacy_bioclin.errors import BioclinError, BioclinWarning
 
 ENCODER = {"@architectures": "spacy-bioclin.Encoder.v1", "precision": "fp32"}

@@ -9,8 +9,8 @@ import srsly
 from spacy.training import Example
 from thinc.api import Adam
 
+from spacy_bioclin.annotations.pairs import make_pair
 from spacy_bioclin.corpora.docbin import write_docs
-from spacy_bioclin.doc_pairs import make_pair
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.training.loop import LAST
 from tests.training.several import (

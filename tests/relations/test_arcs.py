@@ -3,7 +3,7 @@
 import spacy
 from spacy import displacy
 
-from spacy_bioclin.doc_relations import Relation, set_relations
+from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.relations.arcs import count_hidden_arcs, make_displacy_arcs
 
 TEXT = "Cefalea intensa por <nolotil> y\náuseas por ibuprofeno."

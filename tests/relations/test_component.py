@@ -8,7 +8,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_bioclin.doc_relations import get_relations
+from spacy_bioclin.annotations.relations import get_relations
 from spacy_bioclin.errors import BioclinError, BioclinWarning
 
 # Text, entities, and relations as label, head and child.

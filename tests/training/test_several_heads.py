@@ -8,9 +8,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
+from spacy_bioclin.annotations.pairs import make_pair
+from spacy_bioclin.annotations.relations import get_relations
 from spacy_bioclin.corpora.docbin import write_docs
-from spacy_bioclin.doc_pairs import make_pair
-from spacy_bioclin.doc_relations import get_relations
 from spacy_bioclin.errors import BioclinError
 from tests.training.several import (
     LISTENER,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Span
 
+    from ...annotations.relations import Relation
     from ...context.measurements.measurement import Measurement
-    from ...doc_relations import Relation
 
 STDIN = Path("-")
 
@@ -146,8 +146,8 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
         "categories" if it classifies texts. Where `bioclin_context` ran, `negated` and the other
         attributes are true or false, and `context` has the cues that make them true.
     """
+    from ...annotations.relations import RELATIONS_KEY, get_relations
     from ...context.measurements.store import get_measurements, has_measurements
-    from ...doc_relations import RELATIONS_KEY, get_relations
     from ...spans import get_layers
 
     layers: dict[str | None, list[dict[str, Any]]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ...doc_relations import GOLD_CONCEPT_RELATIONS, GOLD_RELATIONS
+from ...annotations.relations import GOLD_CONCEPT_RELATIONS, GOLD_RELATIONS
 from ...errors import BioclinError
 from ...types import GOLD_KEY
 from ..docs import SOURCE_KEY

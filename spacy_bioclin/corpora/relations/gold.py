@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from ...doc_relations import GOLD_CONCEPT_RELATIONS, GOLD_RELATIONS
+from ...annotations.relations import GOLD_CONCEPT_RELATIONS, GOLD_RELATIONS
 from ...types import Annotation, CharSpan, OtherAnnotation, RelationAnnotation
 from ..report import LossReport
 
@@ -48,7 +48,7 @@ def find_gold_relations(
     name (str): Name of the document in the report.
     report (LossReport): Counts the relations.
     RETURNS (dict[str, list]): The keys of relations in `doc.user_data[GOLD_KEY]`, see
-        `doc_relations`. In file order, each relation once.
+        `annotations.relations`. In file order, each relation once.
     """
     annotations = list(annotations)
     triggers = _find_triggers(annotations)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from spacy.tokens import Doc
 
-from ...doc_relations import RELATIONS_KEY, get_relations
+from ...annotations.relations import RELATIONS_KEY, get_relations
 from ...types import (
     Annotation,
     CharSpan,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from transformers import PreTrainedTokenizerFast
 
-from ...doc_pairs import get_boundary
+from ...annotations.pairs import get_boundary
 from ...types import IntArray
 from ..pieces import (
     Alignment,

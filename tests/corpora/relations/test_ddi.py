@@ -3,10 +3,10 @@
 import pytest
 import spacy
 
+from spacy_bioclin.annotations.relations import get_gold_relations
 from spacy_bioclin.corpora.docs import make_gold_doc, spans_of
 from spacy_bioclin.corpora.relations.ddi import parse_ddi
 from spacy_bioclin.corpora.report import LossReport
-from spacy_bioclin.doc_relations import get_gold_relations
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import RelationAnnotation, SpanAnnotation
 

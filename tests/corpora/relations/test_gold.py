@@ -9,6 +9,12 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
+from spacy_bioclin.annotations.relations import (
+    ConceptRelation,
+    GoldRelation,
+    get_gold_concept_relations,
+    get_gold_relations,
+)
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.brat import parse_ann
 from spacy_bioclin.corpora.convert import convert_to_docs
@@ -16,12 +22,6 @@ from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.corpora.docs import doc_to_annotated, make_gold_doc
 from spacy_bioclin.corpora.readers import cut_doc
 from spacy_bioclin.corpora.report import LossReport
-from spacy_bioclin.doc_relations import (
-    ConceptRelation,
-    GoldRelation,
-    get_gold_concept_relations,
-    get_gold_relations,
-)
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import GOLD_KEY, AnnotatedText, RelationAnnotation, SpanAnnotation
 

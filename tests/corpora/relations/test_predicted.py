@@ -7,12 +7,12 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
+from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.corpora.bioc_format import format_bioc, parse_bioc
 from spacy_bioclin.corpora.brat import format_ann, parse_ann
 from spacy_bioclin.corpora.docs import doc_to_annotated, make_gold_doc
 from spacy_bioclin.corpora.export import write_corpus
 from spacy_bioclin.corpora.pubtator import format_pubtator, parse_pubtator
-from spacy_bioclin.doc_relations import Relation, set_relations
 from spacy_bioclin.types import (
     AnnotatedText,
     OtherAnnotation,

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from spacy.tokens import Doc
 
+from spacy_bioclin.annotations.relations import get_gold_concept_relations, get_gold_relations
 from spacy_bioclin.catalog.tasks import find_task
 from spacy_bioclin.corpora.convert import make_nlp, read_corpus
 from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.corpora.formats import FORMATS
 from spacy_bioclin.corpora.readers import cut_doc
 from spacy_bioclin.corpora.report import LossReport
-from spacy_bioclin.doc_relations import get_gold_concept_relations, get_gold_relations
 
 pytestmark = pytest.mark.corpora
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from .errors import BioclinError
+from ..errors import BioclinError
 
 # Key in `doc.user_data`: index of the token that divides the texts.
 PAIR_KEY = "bioclin_pair"

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span
 
-from .errors import BioclinError
-from .types import GOLD_KEY, CharSpan
+from ..errors import BioclinError
+from ..types import GOLD_KEY, CharSpan
 
 # Key in `doc.user_data`: {relations_key: [[label, head, child, probability, concept ids], ...]},
 # where head and child are [start, end, label] with character offsets.

@@ -1,0 +1,1 @@
+"""What Docs carry besides entities: relations, and pairs of texts."""
