@@ -11,7 +11,7 @@ The entities of relations are given, and those of bc5cdr-cid with their concept 
 counts as missed. Corpora and splits are those of benchmarks/heads/data.py; hoc and gad have spaCy's
 own text classifier.
 
-Numbers of updates and learning rates (TASKS) were chosen on dev, with --dev-only, which does not
+Numbers of updates (TASKS) and the learning rate are chosen on dev, with --dev-only, which does not
 read test. A trial takes 10 to 25 minutes on one core. The number of threads is OMP_NUM_THREADS. A
 finished trial is kept in .work/benchmarks and not run again, an interrupted one is resumed. After
 each trial, benchmarks/results/heads.json is written anew: its other trials stay. `aim` is the
@@ -58,6 +58,9 @@ EXCLUSIVE = {
     "components.textcat.scorer.@scorers": "spacy.textcat_scorer.v2",
 }
 RATE = "training.optimizer.learn_rate.initial_rate"
+# Below the 5e-4 that the catalogue has from NER. After 600 updates, ChemProt's micro F1 on dev was
+# 0.448 with 5e-4 and 0.513 with 2e-4.
+LEARN_RATE = "2e-4"
 
 
 class Task(NamedTuple):
@@ -74,22 +77,22 @@ class Task(NamedTuple):
 
 
 TASKS = {
-    "chemprot": Task("micro_f", {"spans": 1600, "markers": 1400}),
+    "chemprot": Task("micro_f", {"spans": 2400, "markers": 1400}),
     "ddi2013": Task(
         "micro_f",
-        {"spans": 1200, "markers": 1000},
+        {"spans": 1600, "markers": 1000},
         {"components.relations.symmetric": '["mechanism","effect","advise","int"]'},
     ),
     "bc5cdr-cid": Task(
         "micro_f",
-        {"spans": 1000},
+        {"spans": 1200},
         {
             "components.relations.level": "concept",
             "components.relations.scope": "document",
             "corpora.train.max_tokens": 0,
         },
     ),
-    "ehealthkd-2021": Task("micro_f", {"spans": 800}, {"training.batcher.size": 512}),
+    "ehealthkd-2021": Task("micro_f", {"spans": 1000}, {"training.batcher.size": 512}),
     "maccrobat2020-relations": Task("micro_f", {"spans": 1000}),
     "rqe": Task("accuracy", {"pairs": 1200}),
     "biosses": Task(
@@ -97,9 +100,9 @@ TASKS = {
         {"pairs": 200},
         {"components.pairs.objective": "regression", "training.batcher.size": 512},
     ),
-    "hoc": Task("example_f", {"texts": 1200}),
-    "hoc-nodes": Task("example_f", {"texts": 1200}),
-    "gad": Task("f", {"texts": 800}, {"training.batcher.size": 512, **EXCLUSIVE}),
+    "hoc": Task("example_f", {"texts": 1500}),
+    "hoc-nodes": Task("example_f", {"texts": 1500}),
+    "gad": Task("f", {"texts": 1000}, {"training.batcher.size": 512, **EXCLUSIVE}),
 }
 
 
@@ -109,7 +112,7 @@ class TrialName(NamedTuple):
     encoder (str): Name of the encoder in the results.
     input (str): One of CONFIGS.
     fold (str): See `list_folds`.
-    updates (int | None), learn_rate (str | None): None for those of TASKS.
+    updates (int | None), learn_rate (str | None): None for TASKS and LEARN_RATE.
     dev_only (bool): Do not read test.
     """
 
@@ -130,7 +133,7 @@ class TrialName(NamedTuple):
     @property
     def rate(self) -> str:
         """Peak learning rate."""
-        return self.learn_rate or str(TASKS[self.task].settings.get(RATE, "auto"))
+        return self.learn_rate or LEARN_RATE
 
     @property
     def folder(self) -> Path:
@@ -267,7 +270,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--folds", nargs="+", help="default: all of the task")
     parser.add_argument("--updates", type=int, help="instead of those of TASKS")
-    parser.add_argument("--learn-rate", help="instead of that of TASKS, or auto")
+    parser.add_argument("--learn-rate", help=f"instead of {LEARN_RATE}; auto: see the config")
     parser.add_argument("--dev-only", action="store_true", help="do not read test")
     parser.add_argument("--encoder", type=Path, default=ROOT / "assets/encoders/bioclin-sm")
     parser.add_argument("--encoder-name", help="name in the result, by default that of the folder")

@@ -213,18 +213,6 @@ class ClinicalNer(EntityPipe):
         """The tags of each layer of labels."""
         return make_tag_sets(self.labels, scheme=self.cfg["scheme"], nested=self.cfg["nested"])
 
-    def add_label(self, label: str) -> int:
-        """Accept a label that the component has: a trained head cannot grow.
-
-        RAISES (BioclinError): The label is new.
-        """
-        if label in self.labels:
-            return 0
-        raise BioclinError(
-            f"[components.{self.name}] cannot add a label to an existing head: put the label into "
-            "the training data, or into [initialize.components.NAME.labels]"
-        )
-
     def _grammar(self, device: torch.device) -> Grammar:
         if device not in self._grammars:
             self._grammars[device] = make_grammar(self.tag_sets, device)

@@ -143,18 +143,6 @@ class PairPipe(StoredSettings):
             raise BioclinError(f"[components.{self.name}] has not been trained")
         return Scale(*self.cfg["scale"])
 
-    def add_label(self, label: str) -> int:
-        """Accept a label that the component has: a trained head cannot grow.
-
-        RAISES (BioclinError): The label is new.
-        """
-        if label in self.labels:
-            return 0
-        raise BioclinError(
-            f"[components.{self.name}] cannot add a label to an existing head: put the label into "
-            "the training data, or into [initialize.components.NAME.labels]"
-        )
-
     def check_settings(self, changed: Collection[str]) -> None:
         """Check the settings after loading, see `StoredSettings.check_settings`.
 

@@ -154,18 +154,6 @@ class RelationPipe(StoredSettings):
         """What `spacy init labels` stores: label -> pairs of entity labels."""
         return {label: [*map(list, pairs)] for label, pairs in self.cfg["trained"]["types"].items()}
 
-    def add_label(self, label: str) -> int:
-        """Accept a label that the component has: a trained head cannot grow.
-
-        RAISES (BioclinError): The label is new.
-        """
-        if label in self.labels:
-            return 0
-        raise BioclinError(
-            f"[components.{self.name}] cannot add a label to an existing head: put the label into "
-            f"the training data, or into [components.{self.name}.types]"
-        )
-
     def check_settings(self, changed: Collection[str]) -> None:
         """Check the settings after loading, see `StoredSettings.check_settings`.
 

@@ -78,6 +78,23 @@ class StoredSettings(TrainablePipe):
         self.cfg = {**cfg, GIVEN: cfg}
         self.scorer = scorer
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the head predicts."""
+        raise NotImplementedError
+
+    def add_label(self, label: str) -> int:
+        """Accept a label that the component has: a trained head cannot grow.
+
+        RAISES (BioclinError): The label is new.
+        """
+        if label in self.labels:
+            return 0
+        raise BioclinError(
+            f"[components.{self.name}] cannot add a label to an existing head: put the label into "
+            "the training data, or into [initialize.components.NAME.labels]"
+        )
+
     def check_settings(self, changed: Collection[str]) -> None:
         """Check the settings after loading.
 
