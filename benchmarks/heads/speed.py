@@ -4,10 +4,10 @@ each head, on the processor.
     OMP_NUM_THREADS=1 python -m benchmarks.heads.speed
 
 The heads, of which none is trained: `bioclin_ner`, the same with nested spans in doc.spans,
-`bioclin_relations`, `bioclin_pairs` with require_pairs = false, and spaCy's `textcat_multilabel` and
-`textcat`. Relations are between the annotated entities, which all pipelines are given, in the same
-sentence. Taggers and relations are biased towards finding nothing, so that no time goes to
-what an untrained head would find.
+`bioclin_relations`, `bioclin_pairs` with require_pairs = false, and spaCy's `textcat_multilabel`
+and `textcat`. Relations are between the annotated entities of a sentence, which all pipelines are
+given. Taggers and relations are biased towards finding nothing, so that no time goes to what an
+untrained head would find.
 
 "pairs": pairs of questions (RQE, dev), which all six heads read; without entities, there are no
 relations to find. "notes": MEDDOCAN, dev. They are no pairs, so that `bioclin_pairs` leaves them as
@@ -21,8 +21,8 @@ the run: of the processor time, and of the words per second of elapsed time.
 import itertools
 import json
 import statistics
+from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import spacy
@@ -80,7 +80,7 @@ def head_config(head: str) -> tuple[str, dict[str, Any]]:
         return "bioclin_relations", {**model, "spans_key": GIVEN, "scope": "sentence"}
     if head == "pairs":
         return "bioclin_pairs", {**model, "require_pairs": False}
-    classifier = {"@architectures": "spacy.TextCatReduce.v1", "tok2vec": LISTENER}
+    classifier: dict[str, Any] = {"@architectures": "spacy.TextCatReduce.v1", "tok2vec": LISTENER}
     classifier |= {
         f"use_reduce_{name}": name == "mean" for name in ("first", "last", "max", "mean")
     }
@@ -98,7 +98,9 @@ def make_pipeline(heads: tuple[str, ...]) -> Language:
         factory, settings = head_config(head)
         nlp.add_pipe(factory, head, before="cleaner", config=settings)
     nlp._link_components()
-    nlp.get_pipe("transformer").model.initialize()
+    encoder: Any = nlp.get_pipe("transformer")
+    start = nlp.make_doc("a")
+    encoder.initialize(lambda: [Example(start.copy(), start)], nlp=nlp)
     for head in heads:
         pipe: Any = nlp.get_pipe(head)
         examples = make_examples(nlp, head)
@@ -111,7 +113,9 @@ def make_examples(nlp: Language, head: str) -> list[Example]:
     """Make annotated Docs that give a head its labels: those of the notes, and invented ones."""
     labels = sorted({ent.label_ for doc in read_notes() for ent in doc.ents})
     docs = [make_pair(nlp, "a b", "c") for _ in CLASSES] if head == "pairs" else []
-    docs = docs or [Doc(nlp.vocab, words=labels, sent_starts=[True] + [False] * (len(labels) - 1))]
+    if not docs:
+        starts: list[bool | int | None] = [n == 0 for n in range(len(labels))]
+        docs = [Doc(nlp.vocab, words=labels, sent_starts=starts)]
     for i, doc in enumerate(docs):
         if head in ("pairs", "textcat"):
             doc.cats = {label: float(n == i) for n, label in enumerate(CLASSES)}
@@ -132,8 +136,8 @@ def make_examples(nlp: Language, head: str) -> list[Example]:
 
 def prefer_nothing(pipe: Any) -> None:
     """Make a head find no entity and no relation, whatever it reads."""
-    head = pipe.model.get_ref("head") if pipe.model.has_ref("head") else None
-    module = head.shims[0].module if head is not None else None
+    shims = pipe.model.get_ref("head").shims if pipe.model.has_ref("head") else []
+    module: Any = shims[0].module if shims else None
     with torch.no_grad():
         if hasattr(module, "transitions"):  # the first tag of each layer is "O"
             n_tags = module.shape[1]
@@ -173,12 +177,12 @@ def make_docs(nlp: Language, workload: str, size: int) -> Iterator[Doc]:
 
 def answer(system: str, workload: str, size: int) -> tuple[Any, Callable[[str], Result]]:
     """Load a system; each question makes it annotate the texts."""
-    heads = {
+    heads: dict[str, list[tuple[str, ...]]] = {
         "six heads": [HEADS],
         "pipelines": [(head,) for head in WORKLOADS[workload]],
         "one head": [("ner",)],
-    }[system]
-    pipelines = [make_pipeline(of_pipeline) for of_pipeline in heads]
+    }
+    pipelines = [make_pipeline(of_pipeline) for of_pipeline in heads[system]]
     loaded = status_mb("VmRSS")
     elapsed: list[float] = []
 
@@ -187,8 +191,7 @@ def answer(system: str, workload: str, size: int) -> tuple[Any, Callable[[str], 
 
         def run() -> None:
             for nlp, docs in zip(pipelines, batches, strict=True):
-                for _ in nlp.pipe(docs):
-                    pass
+                deque(nlp.pipe(docs), maxlen=0)
 
         seconds = time_call(run)
         elapsed.append(round(seconds.wall, 3))
@@ -209,6 +212,7 @@ def compare(workload: str, size: int, rounds: int) -> dict[str, Any]:
     """Measure the systems with a workload."""
     module = ("-m", "benchmarks.heads.speed", "--workload", workload, f"--{workload}", size)
     commands = {name: [*module, "--serve", name] for name in SYSTEMS}
+    corpora.prepare(NOTES)  # once, before there are several processes
     counts = count_words(workload, size)
     logs = WORK / "heads-speed" / workload
     systems = compare_workers(commands, logs, {"words": counts["words"]}, rounds, cwd=ROOT)

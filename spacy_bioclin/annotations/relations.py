@@ -73,10 +73,15 @@ def get_relations(doc: Doc, relations_key: str | None = None) -> list[Relation]:
         return _get_gold_as_found(doc)
     keys = stored if relations_key is None else [relations_key]
     found = []
+    known: dict[tuple[int, int, int], Span] = {}
+    if any(stored.get(key) for key in keys):
+        # Spans that the Doc has already have a concept id.
+        for span in (*(one for group in doc.spans.values() for one in group), *doc.ents):
+            known[span.start, span.end, span.label] = span
     for key in keys:
         for label, head, child, probability, concepts in stored.get(key, ()):
             ids = tuple(concepts) if concepts else None
-            spans = _to_span(doc, head), _to_span(doc, child)
+            spans = _to_span(doc, head, known), _to_span(doc, child, known)
             found.append(Relation(*spans, label, probability, ids))
     return found
 
@@ -113,15 +118,12 @@ def _to_list(span: Span) -> list[Any]:
     return [span.start_char, span.end_char, span.label_]
 
 
-def _to_span(doc: Doc, fields: list[Any]) -> Span:
+def _to_span(doc: Doc, fields: list[Any], known: dict[tuple[int, int, int], Span]) -> Span:
     start, end, label = fields
     span = doc.char_span(start, end, label=label, alignment_mode="expand")
     if span is None:  # tokens that a component after this one has merged or changed
         raise BioclinError(f"characters {start} to {end} of the Doc are no tokens any more")
-    for other in (*doc.ents, *(one for group in doc.spans.values() for one in group)):
-        if (other.start, other.end, other.label) == (span.start, span.end, span.label):
-            return other  # with its concept id
-    return span
+    return known.get((span.start, span.end, span.label), span)
 
 
 def get_gold_relations(doc: Doc) -> list[GoldRelation] | None:

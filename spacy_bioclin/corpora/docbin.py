@@ -184,7 +184,9 @@ def _check_doc(doc: Doc) -> None:
 
     RAISES (Exception): Something is.
     """
-    doc.text.encode("utf-8")
+    text = doc.text
+    text.encode("utf-8")
+    n_chars = len(text)
     for group in (doc.ents, *doc.spans.values()):
         for span in group:
             span.label_, span.kb_id_, span.id_  # noqa: B018
@@ -198,13 +200,11 @@ def _check_doc(doc: Doc) -> None:
     for layer, spans in gold["layers"].items():
         for start, end, label, kb_id in spans:
             strings = (gold["id"], gold["task"], layer, label, kb_id)
-            if not 0 <= start <= end <= len(doc.text) or not all(
-                isinstance(s, str) for s in strings
-            ):
+            if not 0 <= start <= end <= n_chars or not all(isinstance(s, str) for s in strings):
                 raise ValueError
     for relation in get_gold_relations(doc) or ():
         for start, end, label in (relation.head, relation.child):
-            if not 0 <= start <= end <= len(doc.text) or not isinstance(label, str):
+            if not 0 <= start <= end <= n_chars or not isinstance(label, str):
                 raise ValueError
     for concepts in get_gold_concept_relations(doc) or ():
         if not all(isinstance(s, str) for s in concepts):

@@ -2,7 +2,7 @@
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from ..errors import BioclinError
 from ..types import FIND_WINDOWS, GIVEN_KEY, GOLD_KEY
 from .docbin import read_docs
 from .overlap.docs import DocumentChoice
-from .relations.gold import cut_gold_relations
+from .relations.cut import ByStart, cut_gold_relations, index_gold_relations
 
 NAME = "spacy-bioclin.Corpus.v1"
 # Key in `doc.user_data` under which a Doc keeps the predictions of a teacher for its tokens, see
@@ -181,7 +181,11 @@ def _cut(doc: Doc, find_starts: FindStarts) -> list[Doc]:
     if not cuts:
         return [doc]
     slices = [doc[a:b] for a, b in itertools.pairwise([0, *cuts, len(doc)])]
-    return [_slice_to_doc(doc, part) for part in slices]
+    spans = {key: ByStart((span.start, span) for span in g) for key, g in doc.spans.items()}
+    gold = doc.user_data.get(GOLD_KEY, {"layers": {}})
+    items = {key: ByStart((item[0], item) for item in own) for key, own in gold["layers"].items()}
+    relations = index_gold_relations(gold)
+    return [_slice_to_doc(doc, part, spans, items, relations) for part in slices]
 
 
 def cut_points(n_tokens: int, edges: list[int], sentences: list[int], max_tokens: int) -> list[int]:
@@ -228,10 +232,20 @@ def _sentence_starts(doc: Doc) -> set[int]:
     return {token.i + 1 for token in doc if "\n" in token.text}
 
 
-def _slice_to_doc(doc: Doc, part: Span) -> Doc:
-    """Copy a part of a Doc, with what `Span.as_doc` loses: doc.spans, gold offsets, sentences."""
+def _slice_to_doc(
+    doc: Doc,
+    part: Span,
+    spans: Mapping[str, ByStart],
+    items: Mapping[str, ByStart],
+    relations: Mapping[str, Any],
+) -> Doc:
+    """Copy a part of a Doc, with what `Span.as_doc` loses: doc.spans, gold offsets, sentences.
+
+    spans, items (Mapping[str, ByStart]): All spans by key, and all gold spans by layer.
+    relations (Mapping[str, Any]): See `index_gold_relations`.
+    """
     result = part.as_doc()
-    for key, group in doc.spans.items():
+    for key, group in spans.items():
         result.spans[key] = [
             Span(
                 result,
@@ -241,8 +255,7 @@ def _slice_to_doc(doc: Doc, part: Span) -> Doc:
                 kb_id=span.kb_id,
                 span_id=span.id,
             )
-            for span in group
-            if part.start <= span.start < part.end
+            for span in group.within(part.start, part.end)
         ]
     if doc.has_annotation("SENT_START"):
         result[0].is_sent_start = True
@@ -250,11 +263,11 @@ def _slice_to_doc(doc: Doc, part: Span) -> Doc:
         begin = part.start_char if part.start else 0
         end = doc[part.end].idx if part.end < len(doc) else len(doc.text) + 1
         layers = {
-            layer: [[s - begin, e - begin, *rest] for s, e, *rest in items if begin <= s < end]
-            for layer, items in gold["layers"].items()
+            layer: [[s - begin, e - begin, *rest] for s, e, *rest in own.within(begin, end)]
+            for layer, own in items.items()
         }
-        relations = cut_gold_relations(gold, layers, begin, end)
-        result.user_data[GOLD_KEY] = {**gold, "layers": layers, **relations}
+        within = cut_gold_relations(relations, layers, begin, end)
+        result.user_data[GOLD_KEY] = {**gold, "layers": layers, **within}
     if taught := doc.user_data.get(TEACHER_KEY):
         tokens = slice(part.start, part.end)
         targets = {

@@ -1,6 +1,6 @@
 """Resolve the relations of a corpus file to the spans and concepts of a gold Doc."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from ...annotations.relations import GOLD_CONCEPT_RELATIONS, GOLD_RELATIONS
@@ -141,30 +141,3 @@ def _resolve(
 
 def _as_lists(relation: tuple[Any, ...]) -> list[Any]:
     return [list(field) if isinstance(field, tuple) else field for field in relation]
-
-
-def cut_gold_relations(
-    gold: Mapping[str, Any], layers: Mapping[str, list[list[Any]]], begin: int, end: int
-) -> dict[str, list[list[Any]]]:
-    """Find the relations of a part of a gold Doc: those with both arguments in it.
-
-    gold (Mapping): What the Doc has under `GOLD_KEY`.
-    layers (Mapping): The spans of the part, as under `GOLD_KEY`.
-    begin, end (int): First character of the part and end (exclusive).
-    RETURNS (dict[str, list]): The keys of relations that the Doc has, with the offsets of the part.
-    """
-    found: dict[str, list[list[Any]]] = {}
-    if GOLD_RELATIONS in gold:
-        found[GOLD_RELATIONS] = [
-            [label, *([start - begin, stop - begin, name] for start, stop, name in pair)]
-            for label, *pair in gold[GOLD_RELATIONS]
-            if all(begin <= start < end for start, _, _ in pair)
-        ]
-    if GOLD_CONCEPT_RELATIONS in gold:
-        concepts = {id for items in layers.values() for item in items for id in item[3].split("|")}
-        found[GOLD_CONCEPT_RELATIONS] = [
-            relation
-            for relation in gold[GOLD_CONCEPT_RELATIONS]
-            if concepts.issuperset(relation[1:])
-        ]
-    return found
