@@ -9,6 +9,8 @@ if the pages do not match the committed results.
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.heads.readme import cost_line, heads_line, heads_table
+from benchmarks.heads.readme import parity_table as heads_parity_table
 from benchmarks.readme_context import (
     assertion_line,
     assertion_table,
@@ -533,6 +535,12 @@ def results_section() -> str:
         "Entity linking": (linking_table, linking_line),
         "Pretraining": (perplexity_table,),
         "Named entities": (highest_table, ensemble_table, ner_table, ner_line),
+        "Relations, pairs and classes of texts": (
+            heads_table,
+            heads_line,
+            heads_parity_table,
+            cost_line,
+        ),
         "What mentions mean": (
             assertion_table,
             assertion_line,

@@ -72,10 +72,12 @@ def test_assets_state_the_licence_of_the_catalogue(project):
 def test_config_suits_the_layers_of_the_task(name):
     task = TASKS[name]
     config = prepare.make_config(task, task.lang, "")
-    heads = [c for c in config["components"].values() if c.get("factory") == "bioclin_ner"]
+    factory = "bioclin_relations" if task.relations else "bioclin_ner"
+    heads = [c for c in config["components"].values() if c.get("factory") == factory]
     written = {head["spans_key"] or "ents" for head in heads}
     assert written == set(task.layer_names)
-    assert {head["nested"] for head in heads} == {task.nested}
+    if not task.relations:
+        assert {head["nested"] for head in heads} == {task.nested}
     assert config["nlp"]["lang"] == task.lang
     assert sum(weight or 0 for weight in config["training"]["score_weights"].values()) > 0
 

@@ -1,5 +1,5 @@
-"""One encoder for five tasks of different kinds, compared with an encoder for each, as in Mulyar and
-McInnes (2020), table 2.
+"""One encoder for five tasks of different kinds, compared with an encoder for each, as in Mulyar
+and McInnes (2020), table 2.
 
     python -m benchmarks.heads.together --updates 150
     python -m benchmarks.heads.together --tasks rqe --seeds 1
@@ -89,13 +89,13 @@ TASKS = {
 
 
 def prepare(task: str) -> Path:
-    """Convert a corpus so that its spans are in a layer of its own, and take the sample of dev.
+    """Convert a corpus, with entities to learn in a layer of their own, and take the sample of dev.
 
     RETURNS (Path): Folder with train.spacy and dev.spacy.
     """
     folder = FOLDER / "corpora" / task
     folder.mkdir(parents=True, exist_ok=True)
-    if TASKS[task].component == "pairs":
+    if task in data.NAMES:
         source = data.prepare(task, data.list_folds(task)[0])
         paths = {split: source / f"{split}.spacy" for split in ("train", "dev")}
     else:
@@ -126,12 +126,10 @@ def head_config(task: str) -> dict[str, Any]:
         head["require_pairs"] = False
         head["objective"] = "regression" if task == "biosses" else "classification"
         return head
-    head["spans_key"] = task
-    head.pop("scorer")  # of the default, which follows spans_key or relations_key
     if task == "chemprot":
-        head["scorer"] = {"@scorers": "spacy-bioclin.relation_scorer.v1"}
+        head["scorer"]["relations_key"] = head["relations_key"]
     else:
-        head["scorer"] = {"@scorers": "spacy-bioclin.span_scorer.v1", "spans_key": task}
+        head["scorer"]["spans_key"] = head["spans_key"] = task
     return head
 
 

@@ -252,6 +252,7 @@ def test_errors_for_other_processes_hold_no_text() -> None:
 NAMED = {"self.name", "entity", "kb.path", "moved", "path", "file", "why", "found[step]", "budget"}
 NAMED |= {"needs", "package", "wanted"}  # names and versions of packages
 # A file and numbers of documents that are left out; names of span groups; labels.
+NAMED |= {"where", "train.where", "seen", "_show(empty)"}  # of classes of texts
 NAMED |= {"self.leave_out", "counts", "unknown", "key", "there", "name", "', '.join(unused)"}
 
 

@@ -28,7 +28,8 @@ def test_labels(table: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stderr.splitlines() if line.strip()]
     assert lines[0][:4] == ["3", "texts", "written", "to"]
-    counts = {" ".join(line[:-1]): line[-1] for line in lines[3:8]}
+    first = lines.index(["Label", "Rows"]) + 2  # below the heading and its rule
+    counts = {" ".join(line[:-1]): line[-1] for line in lines[first : first + 5]}
     assert counts == {"heart": "1", "lung": "1", "pain": "1", "skin": "0", "(without label)": "1"}
     assert "warning: no row has the label 'skin' of --labels" in result.stderr
     docs = list(read_docs(out, Vocab()))

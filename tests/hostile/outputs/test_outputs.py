@@ -69,6 +69,12 @@ COMMANDS = {
     "convert to pubtator": Command([*CONVERT, "--to", "pubtator"], ".pubtator", "brat/a.txt", True),
     "convert to columns": Command([*CONVERT, "--to", "columns"], ".tsv", "brat/a.txt", True),
     "convert to bioc": Command([*CONVERT, "--to", "bioc"], ".json", "brat/a.txt", True),
+    "convert-table": Command(
+        ["convert-table", "t.csv", "OUT", "--lang", "es", "--text", "note", "--label", "class"],
+        ".spacy",
+        "t.csv",
+        True,
+    ),
     "merge": Command(["merge", "c.spacy", "-o", "OUT"], ".spacy", "c.spacy", True),
     "overlap": Command(
         ["overlap", "c.spacy", "--held-out", "long.spacy", "-o", "OUT"], ".txt", "c.spacy"
@@ -121,6 +127,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     finder.to_disk("phi")
     Path("n.txt").write_text(NOTE, "utf-8")
     Path("n.jsonl").write_text(json.dumps({"text": NOTE}) + "\n", "utf-8")
+    Path("t.csv").write_text(f"note,class\n{NOTE},a\nSin tos,b\n", "utf-8")
     Path("x.csv").write_text("id,name\nA,Asma\n", "utf-8")
     Path("brat").mkdir()
     Path("brat/a.txt").write_text(NOTE, "utf-8")
