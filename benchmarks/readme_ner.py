@@ -282,7 +282,9 @@ def choices_section() -> str:
         f"Each figure is the mean over seeds of the difference on dev after {result['updates']} "
         "updates of 640 words with a learning rate of 2e-4, from "
         "`benchmarks/training/yardstick.py`. A gain is better in at least two seeds, in each of "
-        "them on both corpora. What was not better once is no gain, and the rest is open."
+        "them on both corpora. What was not better once is no gain, and the rest is open. "
+        "`pretrained-…` are encoders after a pretraining of 614,400 pieces, to be compared with "
+        "each other."
     )
     return "\n\n".join(parts)
 
