@@ -212,6 +212,19 @@ def test_concepts_across_sentences(tiny_encoder):
     assert (relation.head.text, relation.head.kb_id_) == ("aspirin", "C-aspirin")
 
 
+def test_an_encoder_of_its_own_and_another_pipeline(tiny_encoder, tmp_path):
+    nlp = make_nlp(tiny_encoder)
+    train(nlp, make_examples(nlp), steps=20)
+    found = describe(annotate(nlp, *NOTES[0][:2]))
+    nlp.replace_listeners("transformer", "relations", ["model.tok2vec"])
+    nlp.remove_pipe("transformer")
+    nlp.to_disk(tmp_path / "pipeline")
+    other = spacy.blank("en")
+    other.add_pipe("bioclin_sentences")
+    other.add_pipe("relations", source=spacy.load(tmp_path / "pipeline"))
+    assert describe(annotate(other, *NOTES[0][:2])) == found
+
+
 def test_two_components_write_side_by_side(tiny_encoder):
     nlp = make_nlp(tiny_encoder, types={"TREATS": [["DRUG", "PROBLEM"]]})
     types = {"CAUSES": [["DRUG", "PROBLEM"]]}
