@@ -344,6 +344,7 @@ class RelationPipe(StoredSettings):
             spans_key=self.spans_key,
             by_concept=self.by_concept,
             scope=self.cfg["scope"],
+            labels_given=labels is not None,
             find=partial(self.find_candidates, need_sentences=False),
         )
         head, types = self.model.get_ref("head"), self.types

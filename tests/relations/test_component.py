@@ -279,6 +279,15 @@ def test_a_label_that_never_occurs(tiny_encoder):
         nlp.initialize(lambda: make_examples(nlp))
 
 
+def test_given_labels_may_be_missing_in_the_first_examples(tiny_encoder):
+    nlp = make_nlp(tiny_encoder)
+    labels = {"PREVENTS": [["DRUG", "PROBLEM"]], "TREATS": [["DRUG", "PROBLEM"]]}
+    nlp.config["initialize"]["components"]["relations"] = {"labels": labels}
+    with pytest.warns(BioclinWarning, match="which types leaves out: CAUSES 2"):
+        nlp.initialize(lambda: make_examples(nlp))
+    assert nlp.get_pipe("relations").labels == ("PREVENTS", "TREATS")
+
+
 def test_a_relation_between_entities_that_nobody_annotates(tiny_encoder):
     nlp = make_nlp(tiny_encoder, spans_key="clinical")
     with pytest.raises(BioclinError, match=r"cannot learn CAUSES: none of its 2 .*clinical"):
