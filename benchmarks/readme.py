@@ -9,8 +9,7 @@ if the pages do not match the committed results.
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.heads.readme import cost_line, heads_line, heads_table
-from benchmarks.heads.readme import parity_table as heads_parity_table
+from benchmarks.heads.readme import heads_line, heads_table, parity_line, speed_line
 from benchmarks.readme_context import (
     assertion_line,
     assertion_table,
@@ -538,8 +537,8 @@ def results_section() -> str:
         "Relations, pairs and classes of texts": (
             heads_table,
             heads_line,
-            heads_parity_table,
-            cost_line,
+            parity_line,
+            speed_line,
         ),
         "What mentions mean": (
             assertion_table,

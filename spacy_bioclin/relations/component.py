@@ -165,8 +165,7 @@ class RelationPipe(StoredSettings):
                     f"[components.{self.name}] {key} = {self.cfg[key]!r}: the component was "
                     "trained with another value; leave the setting out, or train again"
                 )
-        values = {key: self.cfg[key] for key in self.cfg[GIVEN]}
-        read_settings(RelationSettings, values, where=f"[components.{self.name}]")
+        read_settings(RelationSettings, self.cfg[GIVEN], where=f"[components.{self.name}]")
         self._check_thresholds()
 
     def check_stored(self) -> None:

@@ -1,6 +1,6 @@
 """Settings of `bioclin_relations`."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 from thinc.api import Config
@@ -73,6 +73,17 @@ class RelationSettings(Settings):
     @classmethod
     def _check_scope(cls, value: str) -> str:
         return check_choice(value, SCOPES)
+
+    @field_validator("types", "thresholds")
+    @classmethod
+    def _check_keys(cls, values: dict[str, Any]) -> dict[str, Any]:
+        for label in values:
+            if not label or label[0] in "#;[" or set(label) & {":", "="}:
+                raise ValueError(
+                    f"a config cannot have {label!r} as a key: leave it out, since types can come "
+                    "from the training corpus, and thresholds from `bioclin calibrate`"
+                )
+        return values
 
     @field_validator("types")
     @classmethod

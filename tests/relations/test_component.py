@@ -331,6 +331,9 @@ def test_a_doc_that_the_encoder_has_not_read(trained):
         ({"thresholds": {"TREATS": 2}}, "want 0 to 1"),
         ({"types": {"TREATS": [["DRUG"]]}}, "types"),
         ({"symmetric": ["WITH"]}, "symmetric has 'WITH'"),
+        # It could be trained and saved, but its config could not be read again.
+        ({"types": {"CPR:3": [["DRUG", "PROBLEM"]]}}, "a config cannot have 'CPR:3' as a key"),
+        ({"thresholds": {"CPR:3": 0.5}}, "bioclin calibrate"),
     ],
 )
 def test_wrong_settings(tiny_encoder, settings, message):

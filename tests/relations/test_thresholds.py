@@ -1,6 +1,7 @@
 """Thresholds of labels, chosen on a dev corpus."""
 
 import pytest
+import spacy
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
@@ -56,6 +57,18 @@ def test_a_corpus_without_relations_is_refused_and_changes_nothing(trained):
     with pytest.raises(BioclinError, match="the corpus has no relation of its labels"):
         choose_thresholds(trained, "relations", references)
     assert trained.get_pipe("relations").cfg["thresholds"] == before
+
+
+def test_labels_that_a_config_cannot_have_as_keys(tiny_encoder, tmp_path):
+    text, entities, relations = NOTES[0]
+    renamed = [(f"CPR:{i}", head, child) for i, (_, head, child) in enumerate(relations)]
+    notes = [(text, entities, renamed)]
+    nlp = make_nlp(tiny_encoder)
+    train(nlp, make_examples(nlp, notes), steps=5)
+    choose_thresholds(nlp, "relations", [make_reference(nlp, *notes[0])])
+    nlp.to_disk(tmp_path / "pipeline")
+    loaded = spacy.load(tmp_path / "pipeline")
+    assert set(loaded.get_pipe("relations").cfg["thresholds"]) == {"CPR:0", "CPR:1"}
 
 
 def test_command(trained, tmp_path):
