@@ -32,6 +32,8 @@ PARTS = {
     "benchmarks.readme_context",
     "benchmarks.readme_models",
     "benchmarks.readme_ner",
+    "benchmarks.heads.parity_huggingface",
+    "benchmarks.heads.readme",
     "benchmarks.deid.phi_suite.generate",
     "benchmarks.deid.phi_suite.templates",
     "benchmarks.deid.phi_suite.values",
