@@ -42,8 +42,9 @@ class MarkerClassifier(nn.Module):
 
     def __init__(self, folder: Path, n_labels: int, config: dict[str, Any]) -> None:
         super().__init__()
-        more = {"add_pooling_layer": False, "trust_remote_code": False}
-        self.encoder = AutoModel.from_pretrained(folder, **more, **config)
+        self.encoder = AutoModel.from_pretrained(
+            folder, add_pooling_layer=False, trust_remote_code=False, **config
+        )
         width, rate = self.encoder.config.hidden_size, self.encoder.config.hidden_dropout_prob
         self.dropout, self.classifier = nn.Dropout(rate), nn.Linear(2 * width, n_labels)
 
