@@ -198,10 +198,10 @@ def doc_to_annotated(doc: Doc, *, id: str) -> AnnotatedText:
 
 def _find_ids(doc: Doc, annotations: Iterable[Annotation]) -> dict[CharSpan, str]:
     """Find the annotation of each span of a Doc; of several with the same tokens, the first."""
-    edges = _token_edges(doc)
+    edges = find_edges(doc)
     ids: dict[CharSpan, str] = {}
     for span in (a for a in annotations if isinstance(a, SpanAnnotation)):
-        if tokens := _align(doc, edges, *_extent(span)):
+        if tokens := align(doc, edges, *_extent(span)):
             ids.setdefault((edges[0][tokens[0]], edges[1][tokens[1] - 1], span.label), span.id)
     return ids
 
@@ -227,7 +227,7 @@ def _gold_spans(
     doc: Doc, annotated: AnnotatedText, layers: Layers
 ) -> Iterator[tuple[str | None, GoldSpan]]:
     """Find the layer and the tokens of each span, in file order."""
-    edges = _token_edges(doc)
+    edges = find_edges(doc)
     for span in spans_of(annotated):
         key = span.label if span.label in layers else "*"
         if key not in layers:
@@ -236,7 +236,7 @@ def _gold_spans(
                 f"set one for it, or for all other labels ('*'); set are {', '.join(layers)}"
             )
         start, end = _extent(span)
-        tokens = _align(doc, edges, start, end)
+        tokens = align(doc, edges, start, end)
         kb_id = "|".join(span.concept_ids)
         yield layers[key], GoldSpan(span.id, start, end, span.label, kb_id, tokens)
 
@@ -254,14 +254,20 @@ def _list_arguments(found: Iterable[tuple[str | None, GoldSpan]]) -> Arguments:
     return arguments
 
 
-def _token_edges(doc: Doc) -> tuple[list[int], list[int]]:
+def find_edges(doc: Doc) -> tuple[list[int], list[int]]:
+    """Find the characters at which tokens start and end, each list (n_tokens,)."""
     return [token.idx for token in doc], [token.idx + len(token) for token in doc]
 
 
-def _align(
+def align(
     doc: Doc, edges: tuple[list[int], list[int]], start: int, end: int
 ) -> tuple[int, int] | None:
-    """Find the tokens of a span, without blank ones at its ends, which spaCy's NER cannot learn."""
+    """Find the tokens of a span, without blank ones at its ends, which spaCy's NER cannot learn.
+
+    edges (tuple): See `find_edges`.
+    start, end (int): Character offsets of the span, end exclusive.
+    RETURNS (tuple[int, int] | None): First token and end (exclusive); None if there is none.
+    """
     tokens = snap(*edges, start, end)
     while tokens and doc[tokens[0]].is_space:
         tokens = (tokens[0] + 1, tokens[1]) if tokens[0] + 1 < tokens[1] else None
@@ -334,9 +340,9 @@ def _is_untouched(doc: Doc) -> bool:
     layers = doc.user_data[GOLD_KEY]["layers"]
     if set(doc.spans) != set(layers) or ("ents" not in layers and doc.ents):
         return False
-    edges = _token_edges(doc)
+    edges = find_edges(doc)
     for layer, items in layers.items():
-        aligned = ((_align(doc, edges, item[0], item[1]), item[2]) for item in items)
+        aligned = ((align(doc, edges, item[0], item[1]), item[2]) for item in items)
         expected = [(*tokens, label) for tokens, label in aligned if tokens]
         if expected != [(span.start, span.end, span.label_) for span in doc.spans[layer]]:
             return False

@@ -270,15 +270,12 @@ class RelationPipe(StoredSettings):
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         docs = [eg.predicted for eg in examples]
-        found = [
-            self.find_candidates(eg.predicted, get_gold_mentions(eg, self.spans_key))
-            for eg in examples
-        ]
+        found = self._find_gold(examples)
         [batch] = self._make_batches(docs, found, None)
         if not batch.docs:
             return losses
         scores, backprop = self.model.begin_update(batch)
-        loss, d_scores = self.get_loss(examples, scores)
+        loss, d_scores = self._compare(examples, found, scores)
         backprop(d_scores)
         if sgd is not None:
             self.finish_update(sgd)
@@ -288,10 +285,18 @@ class RelationPipe(StoredSettings):
     def get_loss(self, examples: Iterable[Example], scores: Tensor) -> tuple[float, Tensor]:
         """Compute the loss per candidate (nats) and its gradient."""
         examples = list(examples)
-        found = [
+        return self._compare(examples, self._find_gold(examples), scores)
+
+    def _find_gold(self, examples: list[Example]) -> list[Candidates]:
+        """Find the candidates between the annotated entities of each example."""
+        return [
             self.find_candidates(eg.predicted, get_gold_mentions(eg, self.spans_key))
             for eg in examples
         ]
+
+    def _compare(
+        self, examples: list[Example], found: list[Candidates], scores: Tensor
+    ) -> tuple[float, Tensor]:
         types, by_concept = self.types, self.by_concept
         targets = [
             make_target(eg, candidates, types, by_concept=by_concept)

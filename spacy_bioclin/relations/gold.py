@@ -1,6 +1,5 @@
 """What relation heads learn from: annotated spans, and which candidates are annotated relations."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -9,6 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations.relations import get_gold_concept_relations, get_gold_relations
+from ..corpora.docs import align, find_edges
 from ..spans import get_spans
 from ..types import GOLD_KEY
 from .candidates import Candidates, Mention, Types
@@ -46,10 +46,10 @@ def get_gold_mentions(eg: Example, spans_key: str | None) -> list[Mention]:
             (span.start_char, span.end_char, span.label_, span.kb_id_)
             for span in get_spans(eg.reference, spans_key)
         ]
-    snap = _Snapper(eg.predicted)
+    edges = find_edges(eg.predicted)
     mentions = []
     for start, end, label, kb_id in spans:
-        tokens = snap(start, end)
+        tokens = align(eg.predicted, edges, start, end)
         if tokens is not None:
             mentions.append(Mention(*tokens, label, tuple(kb_id.split("|"))))
     return mentions
@@ -134,27 +134,10 @@ def _read_gold(eg: Example, *, by_concept: bool) -> Iterable[Key]:
         for concepts in get_gold_concept_relations(eg.reference) or ():
             yield concepts.label, (concepts.head,), (concepts.child,)
         return
-    snap = _Snapper(eg.predicted)
+    edges = find_edges(eg.predicted)
     for relation in get_gold_relations(eg.reference) or ():
         head, child = (
-            (*(snap(start, end) or (-1, -1)), label)
+            (*(align(eg.predicted, edges, start, end) or (-1, -1)), label)
             for start, end, label in (relation.head, relation.child)
         )
         yield relation.label, head, child
-
-
-class _Snapper:
-    """Find the tokens that spans of characters touch, without blank ones at their ends."""
-
-    def __init__(self, doc: Doc) -> None:
-        self._doc = doc
-        self._starts = [token.idx for token in doc]
-        self._ends = [token.idx + len(token) for token in doc]
-
-    def __call__(self, start: int, end: int) -> tuple[int, int] | None:
-        first, behind = bisect_right(self._ends, start), bisect_left(self._starts, end)
-        while first < behind and self._doc[first].is_space:
-            first += 1
-        while first < behind and self._doc[behind - 1].is_space:
-            behind -= 1
-        return (first, behind) if first < behind and start < end else None
