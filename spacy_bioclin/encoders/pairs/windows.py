@@ -150,7 +150,7 @@ def _write(
     special = np.full(len(template.special), -1, dtype=np.int64)
     special[template.summary] = n_first
     n_before, n_middle = len(template.before), len(template.middle)
-    ids = (
+    ids: tuple[tuple[int, ...] | IntArray, ...] = (
         template.before,
         first.ids[one.start : one.end],
         template.middle,
