@@ -29,6 +29,8 @@ NAMES = ("meddocan", "pharmaconer", "cantemist", "bc5cdr", "ncbi-disease")
 # Corpora of the cases of meddocan and pharmaconer. Their splits are lists of documents, which
 # `prepare` reads.
 TEMIST = ("distemist", "symptemist", "medprocner")
+# Further rows of the tables of Lewis et al. (2020); bc5cdr is two tasks there.
+LEWIS = ("bc5cdr-chemical", "bc5cdr-disease", "jnlpba", "bc2gm", "linnaeus")
 TASKS = {name: task for name, task in load_tasks().items() if name in NAMES}
 LANG = {name: TASKS[name].lang for name in NAMES}
 SPLITS = {name: TASKS[name].splits for name in NAMES}

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import spacy
 import torch
 
-from benchmarks.corpora import NAMES, TEMIST, annotate, encoder_folder, prepare
+from benchmarks.corpora import LEWIS, NAMES, TEMIST, annotate, encoder_folder, prepare
 from benchmarks.harness import (
     RESULTS,
     WORK,
@@ -76,6 +76,7 @@ STEPS = {
     },
 }
 STEPS["warm-start"] = STEPS["sm"] = STEPS["compact"]
+STEPS["sm"] |= dict.fromkeys(LEWIS, 900)
 SETTINGS = {
     "minilm": {
         "training.optimizer.learn_rate.initial_rate": "3e-4",
@@ -315,7 +316,7 @@ def all_trials(encoder: str) -> list[dict[str, Any]]:
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("encoder", choices=sorted(STEPS))
-    parser.add_argument("--task", choices=sorted((*NAMES, *TEMIST)), required=True)
+    parser.add_argument("--task", choices=sorted((*NAMES, *TEMIST, *LEWIS)), required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--systems", nargs="+", default=["bioclin"], choices=["bioclin", "spacy"])
     parser.add_argument("--updates", type=int, help="instead of those of STEPS")
