@@ -75,8 +75,8 @@ STEPS = {
         "ncbi-disease": 1600,
     },
 }
-STEPS["warm-start"] = STEPS["sm"] = STEPS["compact"]
-STEPS["sm"] |= dict.fromkeys(LEWIS, 900)
+STEPS["warm-start"] = STEPS["compact"]
+STEPS["sm"] = {**STEPS["compact"], **dict.fromkeys(LEWIS, 900)}
 SETTINGS = {
     "minilm": {
         "training.optimizer.learn_rate.initial_rate": "3e-4",

@@ -230,6 +230,8 @@ def make_config(
     }
     if task == "relations":
         changes["components.relations.spans_key"] = None
+    else:
+        changes["components.pairs.model.compare_texts"] = False
     if same_start:
         changes |= {f"components.{task}.model.dropout": 0.0, "training.optimizer.grad_clip": 0.0}
     apply_settings(config, changes)

@@ -17,6 +17,8 @@ TASKS = {
     "hoc": ("Hallmarks of Cancer, 10 classes", "F1 by example"),
     "gad": ("GAD, published fold and two of ours", "F1"),
 }
+# Encoder -> layers and width.
+SIZES = {ENCODER: (4, 384), "base": (12, 768)}
 INPUTS = {"spans": "pooled spans", "markers": "markers", "pairs": "[CLS]", "texts": "mean"}
 
 
@@ -62,7 +64,8 @@ def heads_line() -> str:
         if task in TASKS
     )
     return (
-        "`bioclin-sm` has 14 million weights, the published encoders 110 million. One seed; the "
+        "`bioclin-sm` has 14 million weights, the published encoders 110 million. "
+        f"{_base_size_line(result)} One seed; the "
         "trainings are short, and every trial is scored once on test. The negative pairs of RQE's "
         "train and dev are random questions, "
         "those of its test are not. The entities of relations are given, those of BC5CDR with "
@@ -70,6 +73,23 @@ def heads_line() -> str:
         f"Updates: {updates}. Splits that no source has are made by a hash of ids "
         "(`benchmarks/heads/data.py`), `benchmarks/heads/published.json` says how each published "
         "setting differs."
+    )
+
+
+def _base_size_line(result: dict[str, Any]) -> str:
+    """Say what a base-size encoder would need, from the weights in the layers of both."""
+    of_layers = {name: 12 * width**2 * layers for name, (layers, width) in SIZES.items()}
+    times = round(of_layers["base"] / of_layers[ENCODER])
+    seconds = [
+        row["train_cpu_seconds_median"]
+        for name, row in result["summary"].items()
+        if name.startswith(f"{ENCODER} ")
+    ]
+    return (
+        f"The layers of a base-size encoder have {times} times as many, so it needs about {times} "
+        f"times as long: instead of {min(seconds) / 60:.0f} to {max(seconds) / 60:.0f} minutes of "
+        f"one core for a training, {times * min(seconds) / 3600:.1f} to "
+        f"{times * max(seconds) / 3600:.0f} hours (estimated), or a GPU."
     )
 
 

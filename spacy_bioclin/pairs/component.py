@@ -41,6 +41,7 @@ require_pairs = true
 dropout = 0.1
 learn_rate_scale = 10.0
 hidden = true
+compare_texts = true
 
 [component.model.tok2vec]
 @architectures = "spacy-transformers.TransformerListener.v1"
