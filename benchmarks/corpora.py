@@ -73,13 +73,14 @@ def prepare(task: str) -> Path:
     RETURNS (Path): Folder with train, dev, test, dev-sample and joined files.
     """
     folder, known = WORK / "corpora" / task, find_task(task)
+    to_ents = () if known.layer_names == ["ents"] else ("--layer", "*=ents")
     for split in ("train", "dev", "test"):
         out = folder / f"{split}.spacy"
         if not out.exists():
             run_python(
                 *("-m", "spacy_bioclin", "convert", known.format),
                 *(data_dir() / path for path in known.splits[split]),
-                *(out, "--task", task, "--split", split, "--layer", "*=ents"),
+                *(out, "--task", task, "--split", split, *to_ents),
             )
     vocab = spacy.blank(known.lang).vocab
     for name, source, n_docs in (
