@@ -9,7 +9,13 @@ if the pages do not match the committed results.
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.heads.readme import heads_line, heads_table, parity_line, speed_line
+from benchmarks.heads.readme import (
+    heads_line,
+    heads_table,
+    kinds_together_table,
+    parity_line,
+    speed_line,
+)
 from benchmarks.readme_context import (
     assertion_line,
     assertion_table,
@@ -539,6 +545,7 @@ def results_section() -> str:
             heads_line,
             parity_line,
             speed_line,
+            kinds_together_table,
         ),
         "What mentions mean": (
             assertion_table,

@@ -126,3 +126,27 @@ def speed_line() -> str:
         f"{1 / pairs['cpu_pipelines_over_six_heads']:.2f} × that of {len(pairs['pipelines'])} on "
         "pairs; on notes, the head for pairs has nothing to read (`results/heads_speed.json`)."
     )
+
+
+def kinds_together_table() -> str:
+    """Tabulate five tasks on one encoder beside an encoder for each, as Mulyar and McInnes do."""
+    result = load("heads_together")
+    rows, cost = result["summary"]["tasks"], result["summary"]["cost"]
+    lines = [
+        "| dev, one seed | metric | one encoder for all | an encoder for each | difference |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {task} | {row['metric']} | {row['joint']:.1f} | {row['single']:.1f} "
+            f"| {row['joint_minus_single']:+.1f} |"
+            for task, row in rows.items()
+        ),
+    ]
+    note = (
+        f"{result['updates_per_task']} updates of {result['words_per_update']} words for each "
+        "task, in turn, and as many for a task alone: far from convergence, so the differences "
+        f"say little. Training takes {cost['cpu_joint_over_single']:.2f} × the processor time and "
+        f"{cost['memory_joint_over_single']:.1f} × the memory of the {len(rows)} trainings; the "
+        "weights of one encoder are stored instead of those of "
+        f"{len(rows)} (`results/heads_together.json`)."
+    )
+    return "\n".join([*lines, "", note])

@@ -17,17 +17,16 @@ from spacy.training import Example
 from benchmarks.harness import make_parser
 from benchmarks.heads.data import NAMES, RELATIONS, list_folds, prepare
 from spacy_bioclin.corpora.readers import make_corpus
-from spacy_bioclin.corpora.texts import SCORE
 from spacy_bioclin.evaluation.categories import (
-    choose_labels,
-    correlate,
     count_labels,
     example_based,
     score_categories,
-    unite_labels,
 )
+from spacy_bioclin.evaluation.published import METRICS, TaskScoring
+from spacy_bioclin.evaluation.published.texts import unite_sentences
 from spacy_bioclin.evaluation.relations import relation_score
-from spacy_bioclin.types import GOLD_KEY
+
+YES = TaskScoring(positive="yes")
 
 
 def score(
@@ -67,12 +66,13 @@ def score_examples(nlp: Language, task: str, egs: list[Example]) -> dict[str, An
         return {**micro, "macro_f": found["rels_macro_f"], "f_per_type": per_type}
     gold, predicted = [eg.reference.cats for eg in egs], [eg.predicted.cats for eg in egs]
     if task == "biosses":
-        return correlate([cats[SCORE] for cats in gold], [cats[SCORE] for cats in predicted])
+        graded = METRICS["pairs_pearson"].score(egs, TaskScoring())
+        return {"pearson": graded["value"], "spearman": graded["spearman"]}
     found = score_categories(gold, predicted, exclusive=not task.startswith("hoc"))
     per_type = {label: each["f"] for label, each in found["per_type"].items()}
     scores = {"accuracy": found["accuracy"], "macro_f": found["macro"]["f"], "f_per_type": per_type}
     if task == "gad":
-        return {**scores, "f": per_type.get("yes", 0.0)}
+        return {**scores, "f": METRICS["texts_positive_f"].score(egs, YES)["value"]}
     if not task.startswith("hoc"):
         return scores
     of_texts = {f"sentence_micro_{key}": found["micro"][key] for key in "prf"}
@@ -81,11 +81,7 @@ def score_examples(nlp: Language, task: str, egs: list[Example]) -> dict[str, An
 
 def score_abstracts(egs: list[Example]) -> dict[str, Any]:
     """Score the labels of abstracts, which are those of their sentences, as BLUE does."""
-    ids = [eg.reference.user_data[GOLD_KEY]["id"].rsplit("-", 1)[0] for eg in egs]
-    gold, found = (
-        unite_labels(ids, [choose_labels(cats, exclusive=False) for cats in side]).values()
-        for side in ([eg.reference.cats for eg in egs], [eg.predicted.cats for eg in egs])
-    )
+    gold, found = unite_sentences(egs, TaskScoring())
     by_example, counts = example_based(gold, found), count_labels(gold, found)
     return {
         **{f"example_{key}": by_example[key] for key in "prf"},

@@ -1,0 +1,105 @@
+"""The tables of docs/papers.md for benchmarks/readme.py: published rows beside ours."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from benchmarks.readme_ner import load
+from spacy_bioclin.catalog.tasks import load_tasks
+from spacy_bioclin.catalog.tasks.task import Task
+
+ENCODER = "bioclin-sm"
+
+
+class Paper(NamedTuple):
+    """A table of a paper.
+
+    title (str): The table.
+    source (str): Beginning of the source of its rows in the catalogue.
+    systems (tuple[str, ...]): Its columns that are shown.
+    """
+
+    title: str
+    source: str
+    systems: tuple[str, ...]
+
+
+PAPERS = {
+    "carrino-2022": Paper(
+        "Carrino et al. (2022), table 2", "Carrino 2022", ("mBERT", "BioBERT", "bsc-bio-ehr-es")
+    ),
+    "lewis-2020": Paper(
+        "Lewis et al. (2020), table 2",
+        "Lewis 2020",
+        ("RoBERTa-base", "BioBERT", "Bio-LM base (PM-M3-Voc)", "Bio-LM large (PM-M3-Voc)"),
+    ),
+    "mulyar-2020": Paper(
+        "Mulyar and McInnes (2020), table 2", "Mulyar 2020", ("Clinical BERT", "MT-Clinical BERT")
+    ),
+    "blue": Paper(
+        "ouBioBERT's table of BLUE", "ouBioBERT", ("BlueBERT (PubMed, MIMIC-III)", "ouBioBERT")
+    ),
+}
+# Metric of the catalogue -> its name in the tables, and its key in the trials of heads.json.
+METRICS = {
+    "entities_strict_f": ("F1", "test_f_mean"),
+    "blue_entities_f": ("F1 of positions", "blue_f"),
+    "relations_micro_f": ("micro F1", "micro_f"),
+    "relations_macro_f": ("macro F1", "macro_f"),
+    "hoc_example_f": ("F1 by example", "example_f"),
+    "hoc_macro_f": ("macro F1", "macro_f"),
+    "texts_positive_f": ("F1", "f"),
+    "texts_accuracy": ("accuracy", "accuracy"),
+    "pairs_accuracy": ("accuracy", "accuracy"),
+    "pairs_pearson": ("Pearson", "pearson"),
+}
+
+
+def papers_tables() -> str:
+    """Tabulate, for each paper, its rows beside ours."""
+    return "\n\n".join(_tabulate(name, paper) for name, paper in PAPERS.items())
+
+
+def _tabulate(name: str, paper: Paper) -> str:
+    head = ["task", "metric", *paper.systems, f"{ENCODER}, 14 M"]
+    lines = [f"**{paper.title}**", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for task, known in load_tasks().items():
+        if name not in known.papers:
+            continue
+        published = {
+            (row.system, row.metric or known.score): row.value
+            for row in known.published
+            if row.source.startswith(paper.source)
+        }
+        for metric in dict.fromkeys(metric for _, metric in published):
+            cells = [published.get((system, metric)) for system in paper.systems]
+            shown = ["–" if value is None else f"{value:.1f}" for value in cells]
+            ours = _find_ours(task, known, metric)
+            lines.append(f"| {task} | {METRICS[metric][0]} | {' | '.join(shown)} | {ours} |")
+    return "\n".join(lines)
+
+
+def _find_ours(task: str, known: Task, metric: str) -> str:
+    """Find our score on test; that of seed 0 and all folds that there are, or the mean of seeds."""
+    if known.access != "open":
+        return "needs an agreement"
+    if known.kind == "entities":
+        entities: Mapping[str, Any] = load("ner_sm")["summary"].get(f"{task} bioclin", {})
+        value = entities.get(METRICS[metric][1])
+        return "not measured" if value is None else f"{100 * value:.1f}"
+    heads = load("heads")
+    rows = [
+        (row["dev_mean"], row)
+        for key, row in heads["summary"].items()
+        if key.split()[:2] == [ENCODER, task]
+    ]
+    if not rows:
+        return "not measured"
+    best = max(rows, key=lambda pair: pair[0])[1]
+    trials = [
+        one["test"][METRICS[metric][1]]
+        for one in heads["trials"]
+        if (one["encoder"], one["task"]) == (ENCODER, task)
+        and all(one[key] == best[key] for key in ("updates", "learn_rate"))
+        and METRICS[metric][1] in one["test"]
+    ]
+    return f"{100 * sum(trials) / len(trials):.1f}" if trials else "not measured"
