@@ -29,10 +29,11 @@ from .candidates import (
     no_candidates,
 )
 from .checks import check_gold, describe_nothing, describe_sentences
-from .decoding import Found, decode, relation_loss
+from .decoding import Found, Targets, decode, relation_loss
 from .gold import collect_types, get_gold_mentions, get_mentions, make_target
 from .inputs import (
     MAX_TOKENS,
+    MAX_TRAINING_TOKENS,
     RelationBatch,
     make_marked_batches,
     make_span_batch,
@@ -214,12 +215,12 @@ class RelationPipe(StoredSettings):
         )
 
     def _make_batches(
-        self, docs: list[Doc], found: list[Candidates], max_tokens: int | None
+        self, docs: list[Doc], found: list[Candidates], max_tokens: int
     ) -> Iterator[RelationBatch]:
-        if self.cfg["input"] == "spans":
+        kind = self.cfg["input"]
+        if kind == "spans":
             yield make_span_batch(docs, found, self.types)
         else:
-            kind = self.cfg["input"]
             yield from make_marked_batches(
                 docs, found, self.types, kind=kind, max_tokens=max_tokens
             )
@@ -269,23 +270,29 @@ class RelationPipe(StoredSettings):
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
+        if not examples:
+            return losses
         docs = [eg.predicted for eg in examples]
         found = self._find_gold(examples)
-        [batch] = self._make_batches(docs, found, None)
-        if not batch.docs:
-            return losses
-        scores, backprop = self.model.begin_update(batch)
-        loss, d_scores = self._compare(examples, found, scores)
-        backprop(d_scores)
-        if sgd is not None:
+        targets = self._find_targets(examples, found)
+        start, has_run = 0, False
+        # A note can have hundreds of candidates. With a text for each, memory holds a part of them.
+        for batch in self._make_batches(docs, found, MAX_TRAINING_TOKENS):
+            scores, backprop = self.model.begin_update(batch)
+            end = start + len(scores)
+            own = (values[start:end] for values in targets)
+            loss, d_scores = relation_loss(scores, *own, n_known=int(targets.known.sum()))
+            backprop(d_scores)
+            losses[self.name] += loss
+            start, has_run = end, True
+        if sgd is not None and has_run:
             self.finish_update(sgd)
-        losses[self.name] += loss
         return losses
 
     def get_loss(self, examples: Iterable[Example], scores: Tensor) -> tuple[float, Tensor]:
         """Compute the loss per candidate (nats) and its gradient."""
         examples = list(examples)
-        return self._compare(examples, self._find_gold(examples), scores)
+        return relation_loss(scores, *self._find_targets(examples, self._find_gold(examples)))
 
     def _find_gold(self, examples: list[Example]) -> list[Candidates]:
         """Find the candidates between the annotated entities of each example."""
@@ -294,18 +301,17 @@ class RelationPipe(StoredSettings):
             for eg in examples
         ]
 
-    def _compare(
-        self, examples: list[Example], found: list[Candidates], scores: Tensor
-    ) -> tuple[float, Tensor]:
+    def _find_targets(self, examples: list[Example], found: list[Candidates]) -> Targets:
         types, by_concept = self.types, self.by_concept
         targets = [
             make_target(eg, candidates, types, by_concept=by_concept)
             for eg, candidates in zip(examples, found, strict=True)
         ]
-        labels = np.concatenate([target.labels for target in targets])
-        known = np.concatenate([np.full(len(t.labels), t.known) for t in targets])
-        allowed = np.concatenate([allowed_labels(candidates, types) for candidates in found])
-        return relation_loss(scores, labels, known, allowed)
+        return Targets(
+            labels=np.concatenate([target.labels for target in targets]),
+            known=np.concatenate([np.full(len(t.labels), t.known) for t in targets]),
+            allowed=np.concatenate([allowed_labels(candidates, types) for candidates in found]),
+        )
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score examples, see `spacy-bioclin.relation_scorer.v1`."""

@@ -83,17 +83,34 @@ def _to_found(candidates: Candidates, row: int, label: str, probability: float) 
     return Found(head, child, label, probability, concepts)
 
 
+class Targets(NamedTuple):
+    """What candidates are.
+
+    labels (ndarray): Whether a candidate has a label, (n_pairs, n_labels).
+    known (ndarray): Whether it was annotated, (n_pairs,); others have no loss.
+    allowed (ndarray): Labels that its types may have, (n_pairs, n_labels).
+    """
+
+    labels: np.ndarray
+    known: np.ndarray
+    allowed: np.ndarray
+
+
 def relation_loss(
-    scores: Tensor, labels: np.ndarray, known: np.ndarray, allowed: np.ndarray
+    scores: Tensor,
+    labels: np.ndarray,
+    known: np.ndarray,
+    allowed: np.ndarray,
+    *,
+    n_known: int | None = None,
 ) -> tuple[float, Tensor]:
     """Compute the cross-entropy per candidate (nats) and its gradient.
 
     A candidate with several labels has them in equal parts.
 
     scores (Tensor): (n_pairs, 1 + n_labels).
-    labels (ndarray): Whether a candidate has a label, (n_pairs, n_labels).
-    known (ndarray): Whether it was annotated, (n_pairs,); others have no loss.
-    allowed (ndarray): Labels that its types may have, (n_pairs, n_labels).
+    labels, known, allowed (ndarray): See `Targets`.
+    n_known (int | None): Number of annotated candidates, if these are a part of them.
     RETURNS (tuple): Loss, and gradient, (n_pairs, 1 + n_labels).
     """
     target = np.concatenate([~labels.any(axis=1, keepdims=True), labels], axis=1).astype("f")
@@ -102,7 +119,7 @@ def relation_loss(
     goal = torch.from_numpy(target).to(scores.device)
     with torch.no_grad():
         log_p = get_log_probabilities(scores.detach(), allowed)
-        n = max(int(known.sum()), 1)
+        n = max(int(known.sum()) if n_known is None else n_known, 1)
         loss = -torch.where(goal > 0, goal * log_p, 0.0).sum() / n
         weight = goal.sum(dim=1, keepdim=True)
         gradient = (log_p.exp() * weight - goal) / n

@@ -13,8 +13,10 @@ from .marking import mark_pair, mask_pair
 from .network import PairInputs, find_between, find_distances
 
 INPUTS = {"spans": None, "markers": mark_pair, "masked": mask_pair}
-# Tokens of marked texts that are encoded at once in prediction.
+# Tokens of marked texts that are encoded at once in prediction, and in training, where every layer
+# keeps its vectors until the gradients are computed.
 MAX_TOKENS = 16_384
+MAX_TRAINING_TOKENS = 4096
 
 
 class RelationBatch(NamedTuple):
@@ -66,15 +68,15 @@ def make_marked_batches(
     types: Types,
     *,
     kind: str,
-    max_tokens: int | None,
+    max_tokens: int,
 ) -> Iterator[RelationBatch]:
     """Make a text of its own for each candidate.
 
     It has the sentences of the arguments and all between them.
 
     kind (str): "markers" or "masked".
-    max_tokens (int | None): Tokens in a batch, about; None for one batch.
-    YIELDS (RelationBatch): The candidates in order, one Doc for each; at least one batch.
+    max_tokens (int): Tokens in a batch, about.
+    YIELDS (RelationBatch): The candidates in order, one Doc for each.
     """
     mark = INPUTS[kind]
     assert mark is not None
@@ -91,19 +93,11 @@ def make_marked_batches(
             texts.append(marked.doc)
             singles.append(_to_candidates(marked.head, marked.child, [a.label for a in arguments]))
             size += len(marked.doc)
-            if max_tokens is not None and size >= max_tokens:
+            if size >= max_tokens:
                 yield make_span_batch(texts, singles, types)
                 texts, singles, size = [], [], 0
-    if texts or max_tokens is None:
-        yield _or_empty(texts, singles, types)
-
-
-def _or_empty(texts: list[Doc], singles: list[Candidates], types: Types) -> RelationBatch:
     if texts:
-        return make_span_batch(texts, singles, types)
-    none = np.zeros((0, 2), dtype=np.int64)
-    flat = np.zeros(0, dtype=np.int64)
-    return RelationBatch([], PairInputs(none, flat, flat, flat, none, none, flat))
+        yield make_span_batch(texts, singles, types)
 
 
 def _to_candidates(head: list[int], child: list[int], labels: list[str]) -> Candidates:

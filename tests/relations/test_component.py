@@ -4,9 +4,10 @@ import warnings
 
 import pytest
 import spacy
+import torch
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from thinc.api import Adam
+from thinc.api import Adam, fix_random_seed
 
 from spacy_bioclin.annotations.relations import get_relations
 from spacy_bioclin.errors import BioclinError, BioclinWarning
@@ -38,7 +39,7 @@ def make_nlp(encoder, **settings):
     return nlp
 
 
-def make_marked(encoder, kind, **settings):
+def make_marked(encoder, kind, encoder_config=None, **settings):
     model = {
         "@architectures": "spacy-bioclin.RelationClassifier.v1",
         "context": False,
@@ -52,6 +53,7 @@ def make_marked(encoder, kind, **settings):
             "window": 32,
             "precision": "fp32",
             "pooling": POOLING,
+            "transformer_config": encoder_config or {},
         },
     }
     nlp = spacy.blank("en")
@@ -192,6 +194,23 @@ def test_marked_texts_in_small_batches_have_the_same_relations(tiny_encoder, mon
     assert [[f[:3] for f in own] for own in pipe.predict(docs)] == [
         [f[:3] for f in own] for own in once
     ]
+
+
+def test_small_parts_of_an_update_teach_the_same(tiny_encoder, monkeypatch):
+    weights, losses = [], []
+    for n_tokens in (5, 10_000):
+        monkeypatch.setattr("spacy_bioclin.relations.component.MAX_TRAINING_TOKENS", n_tokens)
+        fix_random_seed(0)
+        no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+        nlp = make_marked(tiny_encoder, "markers", encoder_config=no_dropout)
+        examples = make_examples(nlp)
+        optimizer = nlp.initialize(lambda examples=examples: examples)
+        losses.append(nlp.update(examples, sgd=optimizer)["relations"])
+        head = nlp.get_pipe("relations").model.get_ref("head").shims[0]
+        weights.append(head.module.state_dict())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    for name, value in weights[0].items():
+        assert torch.allclose(value, weights[1][name], atol=1e-5), name
 
 
 def test_concepts_across_sentences(tiny_encoder):
