@@ -1,6 +1,7 @@
 """Gold spans that no token sequence can represent, and words/s: spaCy's blank tokenizer and ours.
 
 python -m benchmarks.accuracy.tokenizer      # corpora: $BIOCLIN_DATA or ../shared/data
+python -m benchmarks.accuracy.tokenizer --french    # only quaero, without speed
 """
 
 import statistics
@@ -10,7 +11,9 @@ import spacy
 from spacy.tokenizer import Tokenizer
 
 from benchmarks.corpora import OURS, TASKS, read_annotated
-from benchmarks.harness import make_parser, take_turns, time_call, write_result
+from benchmarks.harness import data_dir, make_parser, take_turns, time_call, write_result
+from spacy_bioclin.catalog.tasks import load_tasks
+from spacy_bioclin.corpora.convert import read_corpus
 from spacy_bioclin.corpora.docs import spans_of
 from spacy_bioclin.types import AnnotatedText
 
@@ -75,8 +78,35 @@ def words_per_second(lang: str, texts: list[str]) -> dict[str, Any]:
     }
 
 
+def measure_french() -> list[dict[str, Any]]:
+    """Count the gold spans of each part of quaero, and those with a boundary inside a token.
+
+    RETURNS (list[dict[str, Any]]): A row for each part. "slips" are those of "ours" that begin with
+        a blank or have a boundary between two letters.
+    """
+    task, rows = load_tasks()["quaero"], []
+    for split, paths in task.splits.items():
+        for path in paths:
+            documents = list(read_corpus(task.format, [data_dir() / path]))
+            row: dict[str, Any] = {"split": split, "part": path.rpartition("/")[2]}
+            for name in CONFIGS:
+                row["spans"], row[name] = count_misaligned(make_tokenizer("fr", name), documents)
+            row["slips"] = count_between_letters(documents) + sum(
+                document.text[span.fragments[0][0]].isspace()
+                for document in documents
+                for span in spans_of(document)
+            )
+            rows.append(row)
+            print(row)
+    return rows
+
+
 def main() -> None:
-    make_parser(__doc__).parse_args()
+    parser = make_parser(__doc__)
+    parser.add_argument("--french", action="store_true")
+    if parser.parse_args().french:
+        print(write_result("tokenizer_french", {"misaligned_spans": measure_french()}))
+        return
     misaligned, speed = [], {}
     for corpus, task in TASKS.items():
         lang, texts = task.lang, []

@@ -19,11 +19,12 @@ CANDIDATE = re.compile(
 )
 BREAK = re.compile(LINE_BREAK)
 LAST_WORD = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*\Z")
-FIRST_WORD = re.compile(r"[^\W\d_]{1,30}")
+# The first word, or what French cuts short before it ("l'examen", "qu'il").
+FIRST_WORD = re.compile(r"(?:[cdjlnsCDJLNS]|[Qq]u)['’](?=[^\W\d_])|[^\W\d_]{1,30}")
 ITEM = re.compile(r"(?:[-–—•·*»>+●▪\uf000-\uf0ff]|(?:\d{1,2}|[a-zA-Z])[.)]-?|\d{1,2}(?:\.\d)+)\s")
 ENUMERATOR = re.compile(r"[-–—•·*»(\s]*(?:\d{1,2}|[A-Za-z]|[IVXivx]{1,4})?[.)\s-]*")
 LABEL = re.compile(rf"[{UPPER}][^\n\r:.;,]{{0,40}}:(?:\s|\Z)")
-VOWEL = re.compile(r"[aeiouyáéíóúü]", re.IGNORECASE)
+VOWEL = re.compile(r"[aeiouyà-æè-ïò-öø-ýÿœ]", re.IGNORECASE)
 OPENING_MARKS = re.compile(r"[\"'«“‘(\[¿¡]{0,3}")
 NEVER_OPENS = frozenset(",;:.)]}%ºª°/…!?<=&")
 # Widths of hard-wrapped text, in characters.
@@ -147,4 +148,4 @@ def _last_word(text: str, end: int) -> str:
 
 def _first_word(text: str, start: int) -> str:
     found = FIRST_WORD.match(text, start)
-    return found[0].lower() if found else ""
+    return found[0].lower().replace("’", "'") if found else ""

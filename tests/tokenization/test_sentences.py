@@ -60,7 +60,27 @@ ENGLISH = [
     "was walking near the\nCentral Park.| He denies dyspnea, nausea and vomiting\n"
     "today.",
 ]
-CASES = [("es", row) for row in SPANISH] + [("en", row) for row in ENGLISH]
+FRENCH = [
+    "Homme de 63 ans.| Pas d'allergie connue.| Ne fume pas.",
+    "Vu par le Dr. Petit et M. Leroy.| Le Pr. Durand l'a opéré.| Sortie.",
+    "Masse de 5 cm. de diamètre.| Exérèse complète.| Créatinine à 1,2 mg/dl.| CRP 3.4 mg/L.",
+    "E. coli dans les urines.| Carence en vitamine D.| L'examen est normal.| Stade T. Bilan.",
+    "Carence en vitamine C.| Qu’il faut traiter.| Vitamine K.| On traite.| Vu par A. L. Martin.",
+    "Traitement, p. ex. Zymad ou p.ex. fer, env. 2 mois, cf. fig. 3.| Contrôle.",
+    "Amoxicilline i.v. pendant 7 j. puis per os.| Douleurs, nausées, etc. sans fièvre.| Repos.",
+    "Le test HIPAA est positif .| Comment agit-il ?| Il bloque la thrombine .",
+    "Sortie de l'hôpital.|Revu en consultation.| Qu'en dire ?| Rien !",
+    "ANTÉCÉDENTS\n|HTA, diabète\n|Traitement :\n|- bisoprolol\n|- aspirine 75 mg",
+    "Motif : fièvre\n|Âge : 63 ans\n|Œdème des membres.",
+    "Le patient est adressé en raison d'une fièvre élevée et d'une toux productive de\n"
+    "l'Hôpital Central où il est suivi par le Professeur qui a demandé depuis hier au\n"
+    "Laboratoire une hémoculture.| Elle est négative.",
+]
+CASES = [
+    *(("es", row) for row in SPANISH),
+    *(("en", row) for row in ENGLISH),
+    *(("fr", row) for row in FRENCH),
+]
 CONFIG = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
 
 
@@ -155,8 +175,8 @@ def test_round_trips(tmp_path: Path) -> None:
 
 
 def test_unknown_language_is_an_error_that_names_it() -> None:
-    with pytest.raises(BioclinError, match=r"bioclin_sentences.*'fr'.*en, es"):
-        spacy.blank("fr").add_pipe("bioclin_sentences")
+    with pytest.raises(BioclinError, match=r"bioclin_sentences.*'de'.*en, es, fr"):
+        spacy.blank("de").add_pipe("bioclin_sentences")
 
 
 UNITS = [".", " ", "\n", "\r", "a", "A", "a.", "a. ", "A. ", "A\n", ". ", ".)", "(", "1. ", "- \n"]

@@ -15,7 +15,7 @@ from spacy_bioclin.corpora.pubtator import read_pubtator
 from spacy_bioclin.errors import BioclinError
 
 CONFIG = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
-PIPELINES = {lang: spacy.blank(lang, config=CONFIG) for lang in ("es", "en")}
+PIPELINES = {lang: spacy.blank(lang, config=CONFIG) for lang in ("es", "en", "fr")}
 
 # text with "|" between the tokens; blanks stand alone
 SPANISH = [
@@ -52,6 +52,20 @@ ENGLISH = [
     "(|+|/|-|)|-|naloxone| |0.5|-|mg",
     "10|(|6|)| |IU|,| |p|<|0.05|,| |25|%",
 ]
+FRENCH = [
+    "l'|hôpital| |d’|Évreux|,| |qu'|il| |n'|a| |pas|,| |jusqu’|au| |lundi",
+    "L'|examen| |d'|aujourd'hui| |et| |Aujourd’hui",
+    "la| |forme| |l'| |humaine|,| |d| |’| |héparine",
+    "3|'|-|désoxy| |N|'|-|méthyl| |1|'|an| |patient|'|s",
+    "Dr.| |Petit|,| |Pr.| |Durand|,| |M.| |Leroy| |et| |Mme| |Roux",
+    "5| |m|.| |et| |2| |mm|.| |Le| |test| |N|0|M|.",
+    "env.| |2|cm|,| |cf.| |fig.| |3|,| |p.ex.| |ceci| |(|p|.| |ex.| |cela|)|,| |c.-à-d.| |peu",
+    "0,5| |mg|/|kg|/|j|,| |37,2|°|C|,| |120|/|80| |mmHg|,| |CRP| |<| |5",
+    "le| |12/03/2021|,| |le| |03.04.2020| |à| |14|h|30| |et| |12:30|;| |le| |1|er| |mai",
+    "anti|-|inflammatoires|,| |goutte|-|à|-|goutte|,| |est|-|il|,| |aide|-|soignante",
+    "œdème| |cœur| |Œdème| |hyperkaliémie",
+    "«| |douleur| |»| |i.v.| |ou| |per| |os",
+]
 
 
 def tokens(nlp: Language, text: str) -> list[str]:
@@ -66,7 +80,12 @@ def split(table_row: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("lang", "row"), [("es", row) for row in SPANISH] + [("en", row) for row in ENGLISH]
+    ("lang", "row"),
+    [
+        *(("es", row) for row in SPANISH),
+        *(("en", row) for row in ENGLISH),
+        *(("fr", row) for row in FRENCH),
+    ],
 )
 def test_tokens(lang: str, row: str) -> None:
     assert tokens(PIPELINES[lang], row.replace("|", "")) == split(row)
@@ -75,11 +94,13 @@ def test_tokens(lang: str, row: str) -> None:
 def test_languages_differ() -> None:
     assert tokens(PIPELINES["es"], "Dpto. X") == ["Dpto.", "X"]
     assert tokens(PIPELINES["en"], "Dpto. X") == ["Dpto", ".", "X"]
+    assert tokens(PIPELINES["fr"], "l'air") == ["l'", "air"]
+    assert tokens(PIPELINES["es"], "l'air") == ["l", "'", "air"]
 
 
 def test_unknown_language_is_an_error_that_names_it() -> None:
-    with pytest.raises(BioclinError, match=r"'fr'.*en, es"):
-        spacy.blank("fr", config=CONFIG)
+    with pytest.raises(BioclinError, match=r"'de'.*en, es, fr"):
+        spacy.blank("de", config=CONFIG)
 
 
 @pytest.mark.parametrize("lang", PIPELINES)
@@ -153,7 +174,11 @@ def test_two_processes() -> None:
 
 @pytest.mark.parametrize("lang", PIPELINES)
 @pytest.mark.parametrize(
-    "unit", [".", "a", "A", "1", "a.", "1,", "1,1-", "-", "aB", "Aaaa", "\u0301", "\u200d-", "n't"]
+    "unit",
+    [
+        *(".", "a", "A", "1", "a.", "1,", "1,1-", "-", "aB", "Aaaa", "\u0301", "\u200d-", "n't"),
+        *("l'", "qu'", "c.-à-"),
+    ],
 )
 def test_time_is_linear(lang: str, unit: str) -> None:
     text = unit * (100_000 // len(unit))
@@ -171,6 +196,8 @@ def test_time_is_linear(lang: str, unit: str) -> None:
         ("es", "cantemist/dev1/norm"),
         ("en", "bc5cdr/pubtator/CDR_DevelopmentSet.PubTator.txt"),
         ("en", "ncbi-disease/original/NCBIdevelopset_corpus.txt"),
+        ("fr", "quaero/corpus/dev/EMEA"),
+        ("fr", "quaero/corpus/train/MEDLINE"),
     ],
 )
 def test_gold_spans_are_kept(lang: str, path: str, data_dir: Path) -> None:
@@ -188,3 +215,23 @@ def test_gold_spans_are_kept(lang: str, path: str, data_dir: Path) -> None:
             n_misaligned += start not in edges[0] or end not in edges[1]
     assert n_spans > 700
     assert n_misaligned <= 0.0005 * n_spans
+
+
+@pytest.mark.corpora
+def test_slips_of_quaero_are_all_that_is_misaligned(data_dir: Path) -> None:
+    slips = {}
+    for part in ("train/EMEA", "dev/MEDLINE"):
+        slips[part] = 0
+        for ann in sorted((data_dir / "quaero/corpus" / part).glob("*.ann")):
+            [document] = read_brat(ann)
+            doc = PIPELINES["fr"].make_doc(document.text)
+            edges = {t.idx for t in doc}, {t.idx + len(t) for t in doc}
+            for span in spans_of(document):
+                start, end = span.fragments[0][0], span.fragments[-1][1]
+                if start in edges[0] and end in edges[1]:
+                    continue
+                # The span begins with a blank, or ends between two letters.
+                around = document.text[end - 1 : end + 1]
+                assert document.text[start] == " " or around.isalpha()
+                slips[part] += 1
+    assert slips == {"train/EMEA": 1, "dev/MEDLINE": 8}
