@@ -1,8 +1,8 @@
 """Convert the splits of a corpus into Docs, and write the config that suits them.
 
-    python scripts/prepare.py TASK LANG OUT [--config FILE]
+    python scripts/prepare.py TASK LANG OUT [--config FILE] [--fold FOLD]
 
-TASK is one of spacy_bioclin/catalog/tasks.yml. Its files are read from $BIOCLIN_DATA if that is
+TASK is one that `bioclin tasks` lists. Its files are read from $BIOCLIN_DATA if that is
 set, else from assets/downloads, where `spacy project assets` puts them.
 """
 
@@ -30,11 +30,12 @@ def main(
     lang: Annotated[str, typer.Argument(help="Language of the notes")],
     out: Annotated[Path, typer.Argument(help="Folder for the .spacy files and config.cfg")],
     config: Annotated[str, typer.Option(help="Config; default: the one that suits the task")] = "",
+    fold: Annotated[str, typer.Option(help="Fold of a cross-validation")] = "",
 ) -> None:
     """Write train.spacy, dev.spacy, test.spacy and config.cfg."""
     check_variables(read_command(os.getppid()))
     corpus = find_task(task, lang)
-    convert_task(task, corpus, out)
+    convert_task(task, corpus, out, fold)
     make_config(corpus, lang, config).to_disk(out / "config.cfg")
 
 
@@ -66,11 +67,14 @@ def check_variables(command: list[str]) -> None:
 def make_config(task: Task, lang: str, config: str) -> Config:
     """Choose the config of a task and set its language.
 
-    config (str): Path of a config; "" for relations.cfg for relations, demo.cfg for two layers,
-        deid.cfg for PHI alone, or ner.cfg with its head set to the one layer of the task.
+    config (str): Path of a config; "" for pairs.cfg for pairs of texts, textcat.cfg for texts,
+        relations.cfg for relations, demo.cfg for two layers, deid.cfg for PHI alone, or ner.cfg
+        with its head set to the one layer of the task.
     """
     if config:
         return load_config(config, {"nlp.lang": lang})
+    if task.is_table:
+        return make_table_config(task, lang)
     layers = task.layer_names
     if task.relations:
         [layer] = layers
@@ -89,6 +93,23 @@ def make_config(task: Task, lang: str, config: str) -> Config:
     made["components"]["ner"]["spans_key"] = None if layer == "ents" else layer
     made["components"]["ner"]["nested"] = task.nested
     made["training"]["score_weights"] = {task.metric: 1.0}
+    return made
+
+
+def make_table_config(task: Task, lang: str) -> Config:
+    """Choose the config of a task of texts or of pairs."""
+    if task.kind == "pairs":
+        made = load_config(ROOT / "configs" / "pairs.cfg", {"nlp.lang": lang})
+        if task.graded:
+            made["components"]["pairs"]["objective"] = "regression"
+            made["training"]["score_weights"].update({"pairs_acc": 0.0, task.metric: 1.0})
+        return made
+    made = load_config(ROOT / "configs" / "textcat.cfg", {"nlp.lang": lang})
+    if task.exclusive:
+        head = made["components"]["textcat"]
+        head.update({"factory": "textcat", "threshold": 0.0})
+        head["scorer"] = {"@scorers": "spacy.textcat_scorer.v2"}
+        head["model"]["exclusive_classes"] = True
     return made
 
 

@@ -170,7 +170,7 @@ def make_nlp(lang: str) -> Language:
     """
     if not lang:
         raise BioclinError(
-            "the language is not known: give --lang es or --lang en, or the --task of the catalogue"
+            "the language is not known: give --lang (es, en or fr), or the --task of the catalogue"
         )
     tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
     try:

@@ -8,6 +8,9 @@ from spacy.vocab import Vocab
 
 from .. import files
 from ..types import AnnotatedText, Fragment, RelationAnnotation, SpanAnnotation
+from .agreement.i2b2_2010 import read_i2b2_2010
+from .agreement.i2b2_2012 import read_i2b2_2012
+from .agreement.share_clef import read_share_clef
 from .bioc_format import format_bioc, read_bioc
 from .brat import format_brat, read_brat
 from .columns import format_columns, read_columns
@@ -69,6 +72,9 @@ FORMATS = {
     ),
     "chemprot": Format(ABSTRACTS, read_chemprot),
     "ddi": Format((".xml",), read_ddi),
+    "i2b2-2010": Format((".con",), read_i2b2_2010),
+    "i2b2-2012": Format((".xml",), read_i2b2_2012),
+    "share-clef": Format((".txt",), read_share_clef),
     "spacy": Format((".spacy",), read_spacy, level="either"),
 }
 

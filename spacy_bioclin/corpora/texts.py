@@ -125,15 +125,45 @@ def convert_table(
         plain_quotes=plain_quotes,
         on_bad=on_bad,
     )
+    return write_texts(
+        nlp, rows, out, labels=labels, task=task, n_skipped=len(skipped), on_progress=on_progress
+    )
+
+
+def write_texts(
+    nlp: Language,
+    rows: Sequence[LabeledText],
+    out: Path | Output,
+    *,
+    labels: Sequence[str] | None = None,
+    task: str = "",
+    n_skipped: int = 0,
+    on_progress: Callable[[float, int], None] = ignore,
+) -> TableSummary:
+    """Write the gold Docs of the rows of a table.
+
+    nlp, task, on_progress: See `make_docs`.
+    out (Path | Output): The output, see `write_docs`.
+    labels (Sequence[str] | None): All labels of the task; None for those of the rows.
+    n_skipped (int): Rows that were left out, for the summary.
+    RETURNS (TableSummary): What was written.
+    RAISES (BioclinError): A row has a label that is not one of the task.
+    """
     counts = Counter(label for row in rows for label in row.labels)
     known = list(labels) if labels is not None else sorted(counts)
+    for label in counts:
+        if label not in known:  # it may be text from the wrong place of a file
+            raise BioclinError(
+                f"a text has a label that is not one of the task; {find_nearest(label, known)}want "
+                f"{', '.join(known)}"
+            )
     write_docs(make_docs(nlp, rows, known, task=task, on_progress=on_progress), out)
     scores = [row.score for row in rows if row.score is not None]
     return TableSummary(
         len(rows),
-        len(skipped),
+        n_skipped,
         {label: counts[label] for label in known},
-        sum(not row.labels for row in rows) if columns.label is not None else 0,
+        0 if scores else sum(not row.labels for row in rows),
         (min(scores), max(scores)) if scores else None,
     )
 

@@ -18,7 +18,7 @@ LINKER, ENTS, DEID = "bioclin_linker", "bioclin_ents", "bioclin_deid"
 OTHERS = (LINKER, "bioclin_sections", "bioclin_measurements")
 # Ends of the names of scores that the card repeats from training.
 SCORES = ("_p", "_r", "_f", "_acc", "_pearson", "_spearman")
-LANGUAGES = {"es": "Spanish", "en": "English"}
+LANGUAGES = {"es": "Spanish", "en": "English", "fr": "French"}
 # Settings that the card repeats from the config.cfg of the pipeline.
 SETTINGS = (
     "training.seed",

@@ -74,3 +74,23 @@ def test_brat_to_doc_to_brat(data_dir: Path, name: str) -> None:
     data = DocBin(store_user_data=True, docs=docs).to_bytes()
     for doc, source in zip(DocBin().from_bytes(data).get_docs(nlp.vocab), documents, strict=True):
         assert doc_to_annotated(doc, id="?") == source._replace(source="")
+
+
+@pytest.mark.parametrize(
+    "split, counts",  # of 10,926 spans, those that are snapped are slips of the annotation
+    [
+        ("train", {"docs": 844, "read": 5689, "snapped": 1, "nested": 1173, "discontinuous": 40}),
+        ("dev", {"docs": 844, "read": 5237, "snapped": 8, "nested": 1114, "discontinuous": 36}),
+    ],
+)
+def test_every_span_of_quaero_is_kept(data_dir: Path, split: str, counts: dict[str, int]) -> None:
+    task = load_tasks()["quaero"]
+    nlp = make_nlp(task.lang)
+    report = LossReport()
+    for document in read(data_dir, "quaero", split):
+        doc = make_gold_doc(nlp, document, layers=task.layers, report=report)
+        assert doc.text == document.text
+    found = report.to_dict()
+    assert {key: found[key] for key in counts} == counts
+    assert found["kept"] == found["read"] and found["lost"] == found["wrong_offset"] == 0
+    report.check()

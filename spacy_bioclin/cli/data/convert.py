@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from ...outputs import Output
 
 
-FORMAT_HELP = "Format of IN: brat, columns, pubtator, i2b2, bioc, chemprot, ddi, or spacy (Docs)"
+FORMAT_HELP = (
+    "Format of IN: brat, columns, pubtator, i2b2, bioc, chemprot, ddi, or spacy (Docs); i2b2-2010, "
+    "i2b2-2012 or share-clef, which are not tested on real files"
+)
 RELATIONS_HELP = "Labels of the relations that Docs get, LABEL[,LABEL], or all; default: none"
 
 
@@ -32,7 +35,7 @@ def main(
         str | None,
         typer.Option(help="Format of OUT; default: spacy if OUT ends in .spacy, else brat"),
     ] = None,
-    lang: Annotated[str, typer.Option(help="Language of the notes: es, en")] = "",
+    lang: Annotated[str, typer.Option(help="Language of the notes: es, en, fr")] = "",
     task: Annotated[
         str, typer.Option(help="Name of the task; one of the catalogue sets language and layers")
     ] = "",
@@ -69,6 +72,7 @@ def main(
     """Convert a corpus into Docs, and report what became of every annotation; or to other files."""
     from ...catalog.tasks import load_tasks
 
+    _refuse_tables(format)
     output, to, losses = _make_outputs(format, paths, out, to, report=report, overwrite=overwrite)
     known = load_tasks().get(task)
     chosen = _choose_labels(known, common, layer=layer, label=label, annotated=annotated)
@@ -92,6 +96,22 @@ def main(
         allow_loss=allow_loss,
         report=losses,
     )
+
+
+def _refuse_tables(format: str) -> None:
+    """Refuse a format of texts or pairs of texts.
+
+    RAISES (BioclinError): It is one.
+    """
+    from ...catalog.tasks import load_tasks
+    from ...corpora.tables.formats import TABLE_FORMATS
+
+    if format in TABLE_FORMATS:
+        names = [name for name, task in load_tasks().items() if task.format == format]
+        raise BioclinError(
+            f"format {format!r} has texts with classes or scores, which `bioclin prepare TASK OUT` "
+            f"converts; TASK is {' or '.join(names)}"
+        )
 
 
 def _make_outputs(
@@ -206,9 +226,10 @@ def _choose_documents(task: "Task | None", split: str, paths: list[Path]) -> Cal
             raise BioclinError(f"--split is {split!r}, want one of {', '.join(SPLITS)}")
         return partial(task.has_document, split)
     shared = {Path(os.path.realpath(path)) for path in paths}
+    splits = task.splits if task and (task.documents or task.division) else {}
     held = [
         split
-        for split, folders in (task.splits if task and task.documents else {}).items()
+        for split, folders in splits.items()
         if any(folder.as_posix().endswith(f"/{path}") for folder in shared for path in folders)
     ]
     if len(held) > 1:
