@@ -74,7 +74,7 @@ def render_report(
     return render_template(
         TEMPLATE,
         filters={"visible": _visible, "score": _show_score},
-        metrics={"relations": {}, "categories": {}, **metrics},
+        metrics={"relations": {}, "categories": {}, "published": None, **metrics},
         matrices={layer: make_matrix(metrics["layers"][layer]["confusion"]) for layer in layers},
         errors=errors,
         explanations=EXPLANATIONS,

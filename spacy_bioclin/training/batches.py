@@ -1,7 +1,7 @@
 """Batches of several tasks: which task the next batch is from."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -26,6 +26,7 @@ def make_batch_by_task(
     temperature: float = 2.0,
     step: str = "batch",
     turns: Mapping[str, int] | None = None,
+    batchers: Mapping[str, Any] | None = None,  # thinc checks types before it makes them
 ) -> Batcher:
     """Make a batcher for the corpora of several tasks (registered as
     `spacy-bioclin.batch_by_task.v1`). Each batch has examples of one task.
@@ -40,6 +41,7 @@ def make_batch_by_task(
         task, which needs "round_robin".
     turns (Mapping[str, int] | None): How many turns a task has in a round, if not 1; only for
         "round_robin".
+    batchers (Mapping[str, Callable] | None): Task -> what cuts its examples, if not `batcher`.
     RETURNS (Callable): The batcher.
     RAISES (BioclinError): A setting has a wrong value.
     """
@@ -62,14 +64,14 @@ def make_batch_by_task(
     if few := sorted(task for task, number in own.items() if number < 1):
         raise BioclinError(f"{NAME}: turns.{few[0]} = {own[few[0]]}: want 1 or more")
 
+    cutters: dict[str, Batcher] = dict(batchers or {})
+
     def batch_by_task(examples: Iterable[Example]) -> Iterator[Batch]:
-        queues = {task: _Queue(own, batcher) for task, own in _group(examples).items()}
+        groups = _group(examples)
+        _check_tasks("turns", own, groups)
+        _check_tasks("batchers", cutters, groups)
+        queues = {task: _Queue(egs, cutters.get(task, batcher)) for task, egs in groups.items()}
         sizes = {task: queue.size for task, queue in queues.items()}
-        if unknown := sorted(set(own) - set(sizes)):
-            near = find_nearest(unknown[0], list(sizes))
-            raise BioclinError(
-                f"{NAME}: turns.{unknown[0]}: no such task; {near}want one of {', '.join(sizes)}"
-            )
         batches = (queues[task].take() for task in draw_turns(sizes, draw, temperature, own))
         if step == "batch":
             return batches
@@ -77,6 +79,15 @@ def make_batch_by_task(
         return (list(chain.from_iterable(part)) for part in zip(*[batches] * n_tasks, strict=True))
 
     return batch_by_task
+
+
+def _check_tasks(setting: str, named: Iterable[str], tasks: Collection[str]) -> None:
+    """Check that the tasks that a setting names exist."""
+    if unknown := sorted(set(named) - set(tasks)):
+        near = find_nearest(unknown[0], list(tasks))
+        raise BioclinError(
+            f"{NAME}: {setting}.{unknown[0]}: no such task; {near}want one of {', '.join(tasks)}"
+        )
 
 
 def draw_turns(

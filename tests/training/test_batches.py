@@ -130,3 +130,14 @@ def test_examples_without_a_task() -> None:
 def test_a_task_whose_examples_are_all_discarded(examples: list[Example]) -> None:
     with pytest.raises(BioclinError, match=r"discards all 12 examples.*discard_oversize"):
         make_batch_by_task(lambda _: [])(examples)
+
+
+def test_a_task_may_have_a_batcher_of_its_own(examples: list[Example]) -> None:
+    own = {"a": configure_minibatch(5), "c": configure_minibatch(7)}
+    batches = list(draw(examples, draw="round_robin", batchers=own))
+    # a has 5, 5 and 2 of its 12 examples; b goes on with 2 and 1 of its 3; c has its one
+    sizes = [(batch[0][0], len(batch)) for batch in batches]
+    rounds = [5, 2, 1], [5, 1, 1], [2, 2, 1]
+    assert sizes == [pair for each in rounds for pair in zip("abc", each, strict=True)]
+    with pytest.raises(BioclinError, match=r"batchers\.d: no such task; want one of a, b, c"):
+        list(draw(examples, batchers={"d": configure_minibatch(2)}))

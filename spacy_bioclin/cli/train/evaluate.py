@@ -10,6 +10,7 @@ import typer
 from ...outputs import Output
 from ...parallel import show_progress
 from .score_checks import check_labels, check_other_labels, check_scored, warn
+from .score_published import Predictions, find_scored_task, print_published, score_published
 from .score_tables import print_categories, print_layer, print_relations
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ def main(
     official: Annotated[
         str | None, typer.Option(help="Also meddocan, pharmaconer or cantemist scores")
     ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Also the published metric of this task, see `bioclin tasks`"),
+    ] = None,
     save_predictions: Annotated[
         Path | None, typer.Option(help="Write the predicted Docs (.spacy)")
     ] = None,
@@ -49,6 +54,8 @@ def main(
     have concept ids and the pipeline links, it scores the links too. Relations are scored between
     the entities that the pipeline finds, and between the gold entities; categories of texts and of
     pairs of texts are scored by the component that finds them.
+
+    With --task, it prints the metric that papers report on a task, beside their figures.
     """
     from ...corpora.docbin import make_docs_output, read_docs, write_docs
     from ...corpora.formats import list_inputs
@@ -67,32 +74,44 @@ def main(
     if official:
         check_task(official)
     nlp = load_pipeline(pipeline, gpu_id=gpu_id, precision=precision)
+    known = find_scored_task(task, nlp) if task else None
     references = list(read_docs(corpus, nlp.vocab))
     if other := find_other_language(str(nlp.lang), references):
         warn(
             f"the pipeline is for language {nlp.lang!r}, the corpus looks like {other!r}:"
             " check that they belong together."
         )
-    run, predicted = _run(nlp, references, keep=save_predictions is not None)
-    given = _run_with_given(nlp, references)
+    keep = bool(save_predictions or task)
+    run, predicted = _run(nlp, references, keep=keep)
+    given, with_given = _run_with_given(nlp, references, keep=keep)
     metrics = make_metrics(nlp, corpus.name, run, official, given)
     check_scored(pipeline, nlp, references, metrics)
     check_labels(nlp, run, is_all=not metrics["relations"] and not metrics["categories"])
     check_other_labels(nlp, run, given)
+    if task and known:
+        docs = Predictions(references, predicted, with_given, run.layers)
+        metrics["published"] = score_published(task, known, nlp, docs)
     metrics_file.write(json.dumps(metrics, indent=2, ensure_ascii=False) + "\n")
     if page:
         page.write(render_report(metrics, run.layers, with_text=not no_text))
     if predictions:
         write_docs(predicted, predictions)
+    _print_scores(metrics)
+    for path in filter(None, (output, html, save_predictions)):
+        typer.echo(f"Written: {path}", err=True)
+
+
+def _print_scores(metrics: dict[str, Any]) -> None:
+    """Print all tables, and the speed."""
     for layer, scores in metrics["layers"].items():
         print_layer(layer, scores)
     for key, scores in metrics["relations"].items():
         print_relations(key, scores)
     for component, scores in metrics["categories"].items():
         print_categories(component, scores)
+    if "published" in metrics:
+        print_published(metrics["published"])
     typer.echo(f"{metrics['speed']['words_per_second']:,.0f} words/s")
-    for path in filter(None, (output, html, save_predictions)):
-        typer.echo(f"Written: {path}", err=True)
 
 
 def _run(
@@ -106,34 +125,43 @@ def _run(
 
     kept: list[Doc] = []
     with _show_docs(references) as show:
-
-        def on_doc(doc: "Doc") -> None:
-            show(doc)
-            if keep:
-                if doc.has_extension("trf_data"):
-                    doc._.trf_data = None
-                kept.append(doc)
-
-        return run_pipeline(nlp, references, on_doc), kept
+        return run_pipeline(nlp, references, _keep_docs(kept, show) if keep else show), kept
 
 
 def _run_with_given(
-    nlp: "Language", references: "Sequence[Doc]"
-) -> dict[str, "list[ComparedRelations]"]:
+    nlp: "Language", references: "Sequence[Doc]", *, keep: bool
+) -> tuple[dict[str, "list[ComparedRelations]"], dict[str, "list[Doc]"]]:
     """Find the relations between the gold entities, if there are any to score.
 
-    RETURNS (dict): `relations_key` -> the relations of each Doc.
+    keep (bool): Whether to return the predicted Docs, without their tensors.
+    RETURNS (tuple[dict, dict]): `relations_key` -> the relations of each Doc, and the Docs.
     """
     from ...evaluation.components import find_relation_components
     from ...evaluation.given import run_with_given
     from ...evaluation.relations import has_gold_relations
 
-    found = {}
+    found: dict[str, list[ComparedRelations]] = {}
+    kept: dict[str, list[Doc]] = {}
     if any(map(has_gold_relations, references)):
         for finder in find_relation_components(nlp):
+            key = finder.relations_key
+            kept[key] = []
             with _show_docs(references) as show:
-                found[finder.relations_key] = run_with_given(nlp, references, finder, show)
-    return found
+                on_doc = _keep_docs(kept[key], show) if keep else show
+                found[key] = run_with_given(nlp, references, finder, on_doc)
+    return found, kept
+
+
+def _keep_docs(kept: "list[Doc]", show: "Callable[[Doc], None]") -> "Callable[[Doc], None]":
+    """Make a function that keeps each Doc that is done, without its tensors."""
+
+    def on_doc(doc: "Doc") -> None:
+        show(doc)
+        if doc.has_extension("trf_data"):
+            doc._.trf_data = None
+        kept.append(doc)
+
+    return on_doc
 
 
 @contextmanager
