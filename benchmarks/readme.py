@@ -16,6 +16,7 @@ from benchmarks.heads.readme import (
     parity_line,
     speed_line,
 )
+from benchmarks.papers.readme import papers_tables
 from benchmarks.readme_context import (
     assertion_line,
     assertion_table,
@@ -577,6 +578,7 @@ def results_section() -> str:
 PAGES = {
     "README.md": summary_table,
     "docs/models.md": models_section,
+    "docs/papers.md": papers_tables,
     "docs/results.md": results_section,
     "docs/training.md": choices_section,
 }

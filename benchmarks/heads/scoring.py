@@ -6,7 +6,7 @@ prints those of dev.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from spacy.training import Example
 
 from benchmarks.harness import make_parser
 from benchmarks.heads.data import NAMES, RELATIONS, list_folds, prepare
+from spacy_bioclin.catalog.tasks import load_tasks
 from spacy_bioclin.corpora.readers import make_corpus
 from spacy_bioclin.evaluation.categories import (
     count_labels,
@@ -27,6 +28,19 @@ from spacy_bioclin.evaluation.published.texts import unite_sentences
 from spacy_bioclin.evaluation.relations import relation_score
 
 YES = TaskScoring(positive="yes")
+# Published metric -> its key in the scores of a task.
+KEYS = {
+    "relations_micro_f": "micro_f",
+    "relations_macro_f": "macro_f",
+    "hoc_example_f": "example_f",
+    "hoc_macro_f": "macro_f",
+    "texts_positive_f": "f",
+    "texts_accuracy": "accuracy",
+    "pairs_accuracy": "accuracy",
+    "pairs_pearson": "pearson",
+}
+# Metric of table 1 of Lewis et al. (2020) -> what their released script computes.
+RELEASED = {"hoc_macro_f": "hoc_example_f", "relations_macro_f": "relations_micro_f"}
 
 
 def score(
@@ -89,6 +103,18 @@ def score_abstracts(egs: list[Example]) -> dict[str, Any]:
         "macro_f": counts.macro["f"],
         "f_per_type": {label: each.f1 for label, each in counts.per_label.items()},
     }
+
+
+def list_published(tasks: Iterable[str]) -> list[dict[str, Any]]:
+    """List the published rows of tasks in the catalogue, with `metric` as in the scores. What
+    `RELEASED` doubts is listed for both metrics."""
+    rows = []
+    for task, known in load_tasks().items():
+        for row in known.published if task in tasks else ():
+            metric = row.metric or known.score
+            for name in dict.fromkeys((metric, RELEASED.get(metric, metric))):
+                rows.append({"task": task, **row.model_dump(), "metric": KEYS[name]})
+    return rows
 
 
 def main() -> None:
