@@ -1,6 +1,5 @@
 """The fields of tasks: what fits together, and what is refused."""
 
-import json
 from pathlib import Path
 from typing import Any
 
