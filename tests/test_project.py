@@ -68,7 +68,7 @@ def test_assets_state_the_licence_of_the_catalogue(project):
             assert asset["description"].endswith(f"({licence})"), asset["dest"]
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if not task.is_table])
 def test_config_suits_the_layers_of_the_task(name):
     task = TASKS[name]
     config = prepare.make_config(task, task.lang, "")
@@ -80,6 +80,21 @@ def test_config_suits_the_layers_of_the_task(name):
         assert {head["nested"] for head in heads} == {task.nested}
     assert config["nlp"]["lang"] == task.lang
     assert sum(weight or 0 for weight in config["training"]["score_weights"].values()) > 0
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.is_table])
+def test_config_suits_texts_and_pairs(name):
+    task = TASKS[name]
+    config = prepare.make_config(task, task.lang, "")
+    assert config["nlp"]["lang"] == task.lang
+    assert config["training"]["score_weights"][task.metric] == 1.0
+    if task.kind == "pairs":
+        objective = config["components"]["pairs"]["objective"]
+        assert objective == ("regression" if task.graded else "classification")
+    else:
+        head = config["components"]["textcat"]
+        assert head["model"]["exclusive_classes"] == task.exclusive
+        assert head["factory"] == ("textcat" if task.exclusive else "textcat_multilabel")
 
 
 def test_own_config_is_taken_as_it_is():

@@ -36,6 +36,8 @@ app = _App(
 COMMANDS = (
     "data.convert",
     "data.convert_table",
+    "data.prepare",
+    "data.tasks",
     "data.fetch",
     "data.overlap",
     "data.merge",

@@ -19,7 +19,8 @@ from transformers import PreTrainedTokenizerFast
 
 from ..files import hash_file
 from ..outputs import open_atomic, write_atomic
-from .masking import Masking, Vocabulary, mask_pieces
+from .large.order import draw_order
+from .masking import NO_LOSS, Masking, Vocabulary, mask_pieces
 from .text.corpus import find_all_files, read_documents
 
 # Sentences to tokenize together.
@@ -34,11 +35,11 @@ def prepare_blocks(
 ) -> dict[tuple[str, str], np.ndarray]:
     """Pack the cleaned text into blocks, or open the blocks if they are up to date.
 
-    corpus (Path): Folder with LANG.train.txt and LANG.held-out.txt.
-    folder (Path): Folder for LANG.SPLIT.bin, and for blocks.json with the hashes of them and of
+    corpus (Path): Folder with PART.train.txt and PART.held-out.txt, see `text.corpus`.
+    folder (Path): Folder for PART.SPLIT.bin, and for blocks.json with the hashes of them and of
         their sources. Blocks that are damaged or have other sources are made again.
     length (int): Pieces per block, including special pieces.
-    RETURNS (dict): (language, split) -> (n_blocks, length) piece ids, memory-mapped.
+    RETURNS (dict): (part, split) -> (n_blocks, length) piece ids, memory-mapped.
     """
     files = find_all_files(corpus)
     made_from = {
@@ -133,9 +134,9 @@ def _tokenize(
 class MaskedBlocks(Dataset):
     """Blocks in the order of training, with a new mask each time a block is repeated.
 
-    blocks (Mapping[str, np.ndarray]): Language -> (n_blocks, length) piece ids.
-    shares (Mapping[str, float]): Language -> share of the blocks to use. Blocks of a language with
-        too few are repeated, in a new random order.
+    blocks (Mapping[str, np.ndarray]): Part of the corpus -> (n_blocks, length) piece ids.
+    shares (Mapping[str, float]): Part -> share of the blocks to use. Blocks of a part with too few
+        are repeated, in a new random order.
     n_blocks (int): Number of blocks to use.
     """
 
@@ -150,13 +151,12 @@ class MaskedBlocks(Dataset):
         self.blocks = list(blocks.values())
         self.vocabulary = vocabulary
         self.masking = masking
-        rng = np.random.default_rng(masking.seed)
-        counts = split_by_share(n_blocks, [shares[lang] for lang in blocks])
-        order = [
-            np.stack([np.full(count, i), _repeat_shuffled(len(of_lang), count, rng)], axis=1)
-            for i, (of_lang, count) in enumerate(zip(self.blocks, counts, strict=True))
-        ]
-        self.order = rng.permutation(np.concatenate(order))
+        self.order = draw_order(
+            [len(ids) for ids in self.blocks],
+            [shares[part] for part in blocks],
+            n_blocks,
+            masking.seed,
+        )
 
     def __len__(self) -> int:
         return len(self.order)
@@ -167,8 +167,8 @@ class MaskedBlocks(Dataset):
         RETURNS (dict[str, Tensor]): input_ids, attention_mask and labels, each (length,) int64.
             Labels are `NO_LOSS` where nothing is predicted.
         """
-        i_lang, i_block = self.order[index]
-        ids = self.blocks[i_lang][i_block].astype(np.int64)
+        i_part, i_block = self.order[index]
+        ids = self.blocks[i_part][i_block].astype(np.int64)
         rng = np.random.default_rng((self.masking.seed, index))
         masked, labels = mask_pieces(ids, self.vocabulary, self.masking, rng)
         return {
@@ -177,16 +177,9 @@ class MaskedBlocks(Dataset):
             "labels": torch.from_numpy(labels),
         }
 
-
-def split_by_share(total: int, shares: list[float]) -> list[int]:
-    """Split a number into whole numbers in proportion to some shares."""
-    edges = [round(total * part / sum(shares)) for part in itertools.accumulate(shares, initial=0)]
-    return [end - start for start, end in itertools.pairwise(edges)]
-
-
-def _repeat_shuffled(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    rounds = [rng.permutation(n) for _ in range(-(-count // n))]
-    return np.concatenate(rounds)[:count] if rounds else np.zeros(0, int)
+    def count_predicted(self) -> int:
+        """Count the pieces to predict of all blocks."""
+        return sum(int((self[i]["labels"] != NO_LOSS).sum()) for i in range(len(self)))
 
 
 def _id_type(tokenizer: PreTrainedTokenizerFast) -> type[np.unsignedinteger]:

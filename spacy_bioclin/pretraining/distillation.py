@@ -18,7 +18,8 @@ from transformers import AutoModelForMaskedLM, PreTrainedTokenizerFast
 from ..encoders import loading
 from ..encoders.files import open_config
 from ..errors import BioclinError
-from .masked_lm import MaskedLM, MaskedTrainer, make_trainer, open_model, train_masked
+from .masked_lm import MaskedLM, make_trainer, open_model, train_masked
+from .masked_trainer import MaskedTrainer
 from .masking import NO_LOSS
 from .record import flop_per_piece
 from .settings import PretrainSettings
@@ -94,7 +95,8 @@ class DistilledLM(MaskedLM):
 
         input_ids, attention_mask, labels (Tensor): As in `MaskedLM.forward`.
         RETURNS (dict[str, Tensor]): "loss": in training the objective, in evaluation the student's
-            mean cross-entropy, so that perplexities are comparable.
+            mean cross-entropy, so that perplexities are comparable. "n_predicted": number of
+            pieces to predict, by which the losses of an update's parts are weighted.
         """
         if not self.training:
             return super().forward(input_ids, attention_mask, labels)
@@ -113,7 +115,7 @@ class DistilledLM(MaskedLM):
         )
         projected = self.projection(vectors[is_text])
         loss += weights.vectors * cosine_distance(projected, target_vectors[is_text])
-        return {"loss": loss}
+        return {"loss": loss, "n_predicted": chosen.sum()}
 
 
 def distill(
@@ -131,7 +133,7 @@ def distill(
     """Train a student, and write the best one on held-out text.
 
     teacher (str): Folder or hub name of an encoder with its masked-language-model head.
-    corpus (Path): Folder with LANG.train.txt and LANG.held-out.txt of `bioclin clean-text`.
+    corpus (Path): Folder with PART.train.txt and PART.held-out.txt of `bioclin clean-text`.
     out (Path): Folder for checkpoints, `encoder` (only the student), and distillation.json.
     start_from (str | None): Encoder that becomes the student; None for the teacher's lowest layers.
     layers (int | None): Keep only this many of the lowest layers.
@@ -149,7 +151,8 @@ def distill(
         if start_from is not None:
             check_same_vocabulary(start_from, open_tokenizer(start_from), teacher, pieces)
         torch.manual_seed(settings.seed)
-        student = open_student(teacher, start_from, layers, width, settings.dropout)
+        dropouts = settings.dropout, settings.attention_dropout
+        student = open_student(teacher, start_from, layers, width, *dropouts)
         model = DistilledLM(student, open_teacher(teacher), objective)
         trainer = make_trainer(model, pieces, corpus, out, settings)
         if trainer.args.n_gpu > 1:
@@ -190,7 +193,12 @@ def open_teacher(name: str) -> MaskedLM:
 
 
 def open_student(
-    teacher: str, start_from: str | None, layers: int | None, width: int | None, dropout: float
+    teacher: str,
+    start_from: str | None,
+    layers: int | None,
+    width: int | None,
+    dropout: float,
+    attention_dropout: float = 0.0,
 ) -> Any:
     """Open or make a student. See `distill` for the arguments.
 
@@ -203,13 +211,14 @@ def open_student(
                 "existing encoder keeps its width"
             )
         config = narrow_config(open_config(teacher), layers, width)
-        return set_up_layers(AutoModelForMaskedLM.from_config(config), dropout)
+        student = AutoModelForMaskedLM.from_config(config)
+        return set_up_layers(student, dropout, attention_dropout)
     if start_from is None and layers is None:
         raise BioclinError(
             f"No student is named: --layers N cuts one from {teacher}, --width N makes a narrower "
             "one, --start-from takes an existing encoder"
         )
-    return open_model(start_from or teacher, None, layers, dropout)
+    return open_model(start_from or teacher, None, layers, dropout, attention_dropout)
 
 
 def narrow_config(config: Any, layers: int | None, width: int) -> Any:

@@ -1,9 +1,6 @@
 """Train an encoder to predict masked pieces, from scratch or continued (Devlin et al. 2019; Liu et
 al. 2019; Lewis et al. 2020). It runs on one CPU or GPU, or on several GPUs with `torchrun`."""
 
-import math
-import statistics
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,26 +14,34 @@ from ..encoders import loading
 from ..encoders.precision import choose_precision
 from ..errors import BioclinError
 from .blocks import MaskedBlocks, prepare_blocks
+from .large.batches import divide_batch
+from .masked_trainer import MaskedTrainer
 from .masking import NO_LOSS, Masking, describe_vocabulary
 from .output_scale import scale_output
 from .record import flop_per_piece, matrix_flops, summarize_log, write_record
 from .settings import PretrainSettings
-from .text.corpus import check_shares
+from .text.corpus import resolve_shares
 from .trainer import (
-    SequentialTrainer,
+    check_optimizer,
     make_training_arguments,
     open_tokenizer,
     open_training,
     save_encoder,
+    schedule_arguments,
     set_up_layers,
     train,
 )
 from .warm_start import change_vocabulary, keep_lowest_layers
 
-# Blocks of held-out text per language, to measure the perplexity.
+# Lets the library count the predicted pieces of all processes; versions up to 4.46 cannot.
+COUNT_OVER_PROCESSES = {
+    name: True
+    for name in ("average_tokens_across_devices",)
+    if name in TrainingArguments.__dataclass_fields__
+}
+# Blocks of held-out text per part of the corpus, to measure the perplexity.
 N_HELD_OUT = 128
 HELD_OUT_SEED = 1_000_003
-MAX_LOSS = 700.0  # nats; the exponential of more is no number
 
 
 class MaskedLM(nn.Module):
@@ -74,7 +79,8 @@ class MaskedLM(nn.Module):
 
         input_ids, attention_mask, labels (Tensor): (n_blocks, length) int64; labels are `NO_LOSS`
             where nothing is predicted.
-        RETURNS (dict[str, Tensor]): "loss", mean cross-entropy in nats.
+        RETURNS (dict[str, Tensor]): "loss", mean cross-entropy in nats; "n_predicted", number of
+            pieces to predict.
         """
         chosen = labels != NO_LOSS
         with end_at(self.pretrained.base_model, chosen):
@@ -82,7 +88,8 @@ class MaskedLM(nn.Module):
         if vectors.ndim > chosen.ndim:  # of all pieces
             vectors = vectors[chosen]
         logits = self.logits(vectors)
-        return {"loss": nn.functional.cross_entropy(logits.float(), labels[chosen])}
+        loss = nn.functional.cross_entropy(logits.float(), labels[chosen])
+        return {"loss": loss, "n_predicted": chosen.sum()}
 
 
 @contextmanager
@@ -107,46 +114,6 @@ def end_at(encoder: nn.Module, chosen: Tensor) -> Iterator[None]:
         del top.feed_forward_chunk
 
 
-class MaskedTrainer(SequentialTrainer):
-    """Trainer that logs rates, and means over the languages."""
-
-    flop_per_piece: float = 0.0
-    matrix_flops: float = 0.0
-    _since: tuple[float, int] | None = None
-
-    def evaluate(
-        self, eval_dataset: Any = None, ignore_keys: Any = None, metric_key_prefix: str = "eval"
-    ) -> dict[str, float]:
-        """Evaluate, and log the mean over the languages and its perplexity."""
-        metrics = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
-        if metric_key_prefix == "eval":
-            losses = {k: v for k, v in metrics.items() if k.endswith("_loss")}
-            mean = {"eval_loss": statistics.mean(losses.values())}
-            self.log({**mean, "eval_perplexity": math.exp(min(mean["eval_loss"], MAX_LOSS))})
-            metrics |= mean
-        self._since = None  # do not count the evaluation as training time
-        return metrics
-
-    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log, with pieces per second and their share of what the device can do."""
-        if "loss" in logs:
-            now = (time.perf_counter(), self.state.global_step)
-            if self._since is not None and now[1] > self._since[1]:
-                n_pieces = (now[1] - self._since[1]) * self.pieces_per_update
-                rate = n_pieces / (now[0] - self._since[0])
-                logs["pieces_per_second"] = round(rate, 1)
-                logs["matrix_share"] = round(rate * self.flop_per_piece / self.matrix_flops, 3)
-            self._since = now
-        super().log(logs, start_time)
-
-    @property
-    def pieces_per_update(self) -> int:
-        """Number of pieces per update, over all devices."""
-        dataset: Any = self.train_dataset
-        length = dataset.blocks[0].shape[1]
-        return self.args.train_batch_size * self.args.world_size * length
-
-
 def pretrain(
     corpus: Path,
     out: Path,
@@ -159,7 +126,7 @@ def pretrain(
 ) -> dict[str, Any]:
     """Train, and write the best encoder on held-out text.
 
-    corpus (Path): Folder with LANG.train.txt and LANG.held-out.txt of `bioclin clean-text`.
+    corpus (Path): Folder with PART.train.txt and PART.held-out.txt of `bioclin clean-text`.
     out (Path): Folder for checkpoints, `encoder` (in the format of the transformers library), and
         pretraining.json.
     start_from (str): Folder or hub name of an encoder, pretrained or random.
@@ -173,7 +140,13 @@ def pretrain(
     with open_training(out, settings, read, {"layers": layers}, resume=resume) as last:
         pieces = open_tokenizer(tokenizer or start_from)
         torch.manual_seed(settings.seed)
-        model = open_model(start_from, pieces if tokenizer else None, layers, settings.dropout)
+        model = open_model(
+            start_from,
+            pieces if tokenizer else None,
+            layers,
+            settings.dropout,
+            settings.attention_dropout,
+        )
         trainer = make_trainer(MaskedLM(model), pieces, corpus, out, settings)
         about = {"start_from": Path(start_from).name}
         return train_masked(trainer, pieces, settings, out / "pretraining.json", about, last)
@@ -217,6 +190,7 @@ def open_model(
     tokenizer: PreTrainedTokenizerFast | None,
     layers: int | None,
     dropout: float,
+    attention_dropout: float = 0.0,
 ) -> Any:
     """Open an encoder for training. See `pretrain`.
 
@@ -228,7 +202,7 @@ def open_model(
             keep_lowest_layers(model, layers)
     else:
         model = change_vocabulary(start_from, tokenizer, layers=layers)
-    return set_up_layers(model, dropout)
+    return set_up_layers(model, dropout, attention_dropout)
 
 
 def make_trainer(
@@ -249,22 +223,33 @@ def make_trainer(
         blocks = prepare_blocks(corpus, tokenizer, out / "blocks", length=settings.length)
     vocabulary = describe_vocabulary(tokenizer)
     masking = Masking(settings.mask_rate, settings.whole_words, settings.seed)
-    train_blocks = {lang: ids for (lang, split), ids in blocks.items() if split == "train"}
-    shares = check_shares(settings.shares, train_blocks)
+    train_blocks = {part: ids for (part, split), ids in blocks.items() if split == "train"}
+    sizes = {part: len(ids) for part, ids in train_blocks.items()}
+    shares = resolve_shares(settings.shares, sizes, balance=settings.balance)
     n_blocks = settings.steps * settings.batch_pieces // settings.length
     held_out_masking = masking._replace(seed=HELD_OUT_SEED)
+    held_out = {
+        part: MaskedBlocks(
+            {part: ids}, {part: 1.0}, min(len(ids), N_HELD_OUT), vocabulary, held_out_masking
+        )
+        for (part, split), ids in blocks.items()
+        if split == "held-out"
+    }
+    if args.world_size > 1:
+        # Otherwise the library fills the last batches with blocks that then count twice.
+        sizes = {part: len(dataset) for part, dataset in held_out.items()}
+        args.per_device_eval_batch_size = next(
+            n
+            for n in range(args.per_device_eval_batch_size, 0, -1)
+            if n == 1 or not any(size % (n * args.world_size) for size in sizes.values())
+        )
     trainer = MaskedTrainer(
         model=model,
         args=args,
         train_dataset=MaskedBlocks(train_blocks, shares, n_blocks, vocabulary, masking),
-        eval_dataset={
-            lang: MaskedBlocks(
-                {lang: ids}, {lang: 1.0}, min(len(ids), N_HELD_OUT), vocabulary, held_out_masking
-            )
-            for (lang, split), ids in blocks.items()
-            if split == "held-out"
-        },
+        eval_dataset=held_out,
         max_seconds=settings.max_seconds,
+        lamb=settings.optimizer == "lamb",
     )
     trainer.flop_per_piece = flop_per_piece(model, settings.length, settings.mask_rate)
     width = model.pretrained.config.hidden_size
@@ -274,12 +259,18 @@ def make_trainer(
 
 
 def _make_arguments(out: Path, settings: PretrainSettings) -> TrainingArguments:
+    check_optimizer(settings)
     args = make_training_arguments(
         out,
         settings,
         every=settings.every,
-        adam_beta2=0.98,
-        adam_epsilon=1e-6,
+        adam_beta1=settings.beta1,
+        adam_beta2=settings.beta2,
+        adam_epsilon=settings.epsilon,
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.clip,
+        **schedule_arguments(settings.decay_power),
+        **COUNT_OVER_PROCESSES,
         eval_strategy="steps",
         eval_steps=settings.every,
         eval_on_start=True,
@@ -289,12 +280,15 @@ def _make_arguments(out: Path, settings: PretrainSettings) -> TrainingArguments:
         greater_is_better=False,
         prediction_loss_only=True,
     )
-    blocks, rest = divmod(settings.batch_pieces, settings.length * args.world_size)
-    if not blocks or rest:
-        raise BioclinError(
-            f"batch_pieces = {settings.batch_pieces}: want a multiple of length x processes = "
-            f"{settings.length} x {args.world_size}"
-        )
     per_device = max(1, args.n_gpu)  # the Trainer multiplies by the GPUs of a process
-    args.per_device_train_batch_size = args.per_device_eval_batch_size = blocks // per_device
+    division = divide_batch(
+        settings.batch_pieces,
+        settings.length,
+        device_pieces=settings.device_pieces,
+        n_processes=args.world_size,
+        n_gpus=per_device,
+    )
+    at_once = max(1, division.at_once // per_device)
+    args.per_device_train_batch_size = args.per_device_eval_batch_size = at_once
+    args.gradient_accumulation_steps = division.passes
     return args

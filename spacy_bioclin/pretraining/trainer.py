@@ -31,10 +31,11 @@ from ..errors import BioclinError, first_line
 from ..files import hash_file, hash_files
 from ..outputs import open_folder, remove, write_atomic
 from ..runs import is_first_process, open_run
-from .settings import TrainerSettings
+from .settings import PretrainSettings, TrainerSettings
 
 LOGGER = logging.getLogger(__name__)
 CHECKPOINT = re.compile(rf"{PREFIX_CHECKPOINT_DIR}-(\d+)")
+OPTIMIZERS = ("adamw", "lamb")
 # File in each checkpoint, written last: the hashes of the others.
 WHOLE = "whole.json"
 
@@ -80,9 +81,17 @@ class _StopInTime(TrainerCallback):
 
 
 class _MarkWhole(TrainerCallback):
-    """Record the hashes of each checkpoint once it is whole."""
+    """Record the hashes of each checkpoint once all processes have written their part."""
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if args.world_size > 1:
+            torch.distributed.barrier()
+            # The library may look for the folder before the first process has made it. A process
+            # that knows no best checkpoint would then keep the others waiting at the end.
+            best_step = getattr(state, "best_global_step", None)
+            best = Path(args.output_dir, f"{PREFIX_CHECKPOINT_DIR}-{best_step}")
+            if best.is_dir():
+                state.best_model_checkpoint = str(best)
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
             hashes = {file.name: hash_file(file) for file in folder.iterdir() if file.is_file()}
@@ -174,10 +183,15 @@ def open_tokenizer(name: str) -> PreTrainedTokenizerFast:
         ) from error
 
 
-def set_up_layers(model: Any, dropout: float) -> Any:
+# Settings of an attention layer in the transformers library, by architecture.
+ATTENTION = ("query", "query_proj", "q_lin", "Wqkv")
+ATTENTION_DROPOUT = ("dropout_prob", "attention_dropout")
+
+
+def set_up_layers(model: Any, dropout: float, attention_dropout: float = 0.0) -> Any:
     """Set the dropout of the layers, and switch to fast layers.
 
-    Attention dropout is turned off, since it rules out torch's fast kernels. The config keeps its
+    Dropout of the attention weights rules out some of torch's fast kernels. The config keeps its
     dropout, for fine-tuning.
 
     RETURNS (transformers.PreTrainedModel): The same model.
@@ -185,10 +199,63 @@ def set_up_layers(model: Any, dropout: float) -> Any:
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = dropout
-        if hasattr(module, "dropout_prob"):
-            module.dropout_prob = 0.0
+    for module in model.modules():
+        if any(hasattr(module, name) for name in ATTENTION):
+            for name in ATTENTION_DROPOUT:
+                if isinstance(getattr(module, name, None), float):
+                    setattr(module, name, attention_dropout)
+            if isinstance(getattr(module, "dropout", None), nn.Dropout):
+                module.dropout.p = attention_dropout
     use_fast_layers(model)
     return model
+
+
+def split_warmup(warmup: float, steps: int) -> dict[str, Any]:
+    """Convert a warm-up in steps, or as a share of them, to arguments of the Trainer.
+
+    steps (int): All steps.
+    RAISES (BioclinError): It is negative, a number of steps with a fraction, or does not end.
+    """
+    if warmup < 0 or (warmup >= 1 and warmup != int(warmup)):
+        raise BioclinError(
+            f"warmup = {warmup}: want a share of the steps, from 0 up to below 1, or a whole "
+            "number of steps"
+        )
+    if warmup >= max(steps, 1):
+        raise BioclinError(
+            f"warmup = {warmup:g} and steps = {steps}: want fewer steps of warm-up than steps, or "
+            "a share below 1"
+        )
+    return {"warmup_ratio": warmup} if warmup < 1 else {"warmup_steps": int(warmup)}
+
+
+def schedule_arguments(decay_power: float) -> dict[str, Any]:
+    """Convert the power of the decay of the learning rate to arguments of the Trainer."""
+    if decay_power == 1:
+        return {"lr_scheduler_type": "linear"}
+    return {
+        "lr_scheduler_type": "polynomial",
+        "lr_scheduler_kwargs": {"power": decay_power, "lr_end": 0.0},
+    }
+
+
+def check_optimizer(settings: PretrainSettings) -> None:
+    """Check the settings of the optimizer.
+
+    RAISES (BioclinError): One is out of its range.
+    """
+    if settings.optimizer not in OPTIMIZERS:
+        raise BioclinError(
+            f"optimizer = {settings.optimizer!r}: it must be one of {', '.join(OPTIMIZERS)}"
+        )
+    for name in ("beta1", "beta2", "dropout", "attention_dropout"):
+        if not 0 <= getattr(settings, name) < 1:
+            raise BioclinError(f"{name} = {getattr(settings, name)}: want 0 up to below 1")
+    for name in ("epsilon", "weight_decay", "clip", "batch_sequences"):
+        if getattr(settings, name) < 0:
+            raise BioclinError(f"{name} = {getattr(settings, name)}: want 0 or more")
+    if settings.decay_power <= 0:
+        raise BioclinError(f"decay_power = {settings.decay_power}: want a number above 0")
 
 
 def make_training_arguments(
@@ -197,36 +264,35 @@ def make_training_arguments(
     """Convert settings to arguments of the Trainer.
 
     every (int): Updates between two checkpoints.
-    more (Any): Further arguments of the Trainer.
+    more (Any): Further arguments of the Trainer, which win over these.
     RAISES (BioclinError): The library accelerate is not installed, or a setting is invalid.
     """
-    if not 0 <= settings.warmup < 1:
-        raise BioclinError(f"warmup = {settings.warmup}: want a share from 0 up to below 1")
+    warmup = split_warmup(settings.warmup, settings.steps)
     if not is_accelerate_available():
         raise BioclinError("The Trainer needs accelerate: pip install 'spacy-bioclin[pretrain]'")
     use_cpu = not torch.cuda.is_available()
     dtype = choose_precision(settings.precision, torch.device("cpu" if use_cpu else "cuda")).dtype
-    return TrainingArguments(
-        output_dir=str(out),
-        max_steps=settings.steps,
-        learning_rate=settings.learn_rate,
-        lr_scheduler_type="linear",
-        warmup_ratio=settings.warmup,
-        optim="adamw_torch_fused",
-        weight_decay=0.01,
-        logging_steps=max(1, every // 10),
-        save_strategy="steps",
-        save_steps=every,
-        save_total_limit=2,
-        remove_unused_columns=False,
-        bf16=dtype == torch.bfloat16,
-        fp16=dtype == torch.float16,
-        use_cpu=use_cpu,
-        seed=settings.seed,
-        logging_nan_inf_filter=False,  # it would hide that a training has diverged
-        report_to="none",
-        **more,
-    )
+    arguments: dict[str, Any] = {
+        "output_dir": str(out),
+        "max_steps": settings.steps,
+        "learning_rate": settings.learn_rate,
+        "lr_scheduler_type": "linear",
+        **warmup,
+        "optim": "adamw_torch_fused",
+        "weight_decay": 0.01,
+        "logging_steps": max(1, every // 10),
+        "save_strategy": "steps",
+        "save_steps": every,
+        "save_total_limit": 2,
+        "remove_unused_columns": False,
+        "bf16": dtype == torch.bfloat16,
+        "fp16": dtype == torch.float16,
+        "use_cpu": use_cpu,
+        "seed": settings.seed,
+        "logging_nan_inf_filter": False,  # it would hide that a training has diverged
+        "report_to": "none",
+    }
+    return TrainingArguments(**{**arguments, **more})
 
 
 def train(trainer: Trainer, settings: TrainerSettings, last: str | None) -> dict[str, Any]:

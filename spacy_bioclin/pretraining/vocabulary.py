@@ -1,9 +1,10 @@
 """Learn a vocabulary from texts, and count the pieces per word of a vocabulary."""
 
+import functools
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tokenizers import (
@@ -30,8 +31,11 @@ MAX_CHARACTERS = 1000
 BATCH = 1000
 
 
-def learn_vocabulary(texts: Iterable[str], *, size: int, kind: str) -> PreTrainedTokenizerFast:
-    """Learn a vocabulary. All kinds keep case and accents, and the offsets of the text.
+def learn_vocabulary(
+    texts: Iterable[str], *, size: int, kind: str, uncased: bool = False
+) -> PreTrainedTokenizerFast:
+    """Learn a vocabulary. All kinds keep the offsets of the text, and case and accents unless it is
+    uncased.
 
     bpe is byte-level (Radford et al. 2019), so no character is unknown. wordpiece is that of BERT
     (Devlin et al. 2019): blanks and punctuation separate words, and a word with an unseen character
@@ -43,16 +47,24 @@ def learn_vocabulary(texts: Iterable[str], *, size: int, kind: str) -> PreTraine
     texts (Iterable[str]): Texts to learn from.
     size (int): Largest number of pieces, including special pieces.
     kind (str): "bpe", "wordpiece" or "unigram".
+    uncased (bool): Read all text in lower case and without accents, as the uncased BERT does; only
+        with wordpiece.
     RETURNS (PreTrainedTokenizerFast): Tokenizer that adds <s> and </s> ([CLS] and [SEP] with
         wordpiece) around a text.
-    RAISES (BioclinError): The kind is unknown, the texts have no words, or the size is too small
-        for the special pieces and the alphabet.
+    RAISES (BioclinError): The kind is unknown or cannot be uncased, the texts have no words, or the
+        size is too small for the special pieces and the alphabet.
     """
     if kind not in KINDS:
         raise BioclinError(f"kind = {kind!r}: it must be one of {', '.join(KINDS)}")
-    learn = {"bpe": _learn_bpe, "wordpiece": _learn_wordpiece, "unigram": _learn_unigram}[kind]
+    if uncased and kind != "wordpiece":
+        raise BioclinError(f"--uncased and kind = {kind!r}: only a wordpiece vocabulary is uncased")
+    learners: dict[str, Callable[[Iterable[str], int], Tokenizer]] = {
+        "bpe": _learn_bpe,
+        "wordpiece": functools.partial(_learn_wordpiece, uncased=uncased),
+        "unigram": _learn_unigram,
+    }
     special = BERT if kind == "wordpiece" else ROBERTA
-    tokenizer = learn(texts, size)
+    tokenizer = learners[kind](texts, size)
     # As in RoBERTa, the mask includes the blank before it, which would be a piece of its own.
     mask = AddedToken(special["mask"], lstrip=kind != "wordpiece", special=True, normalized=False)
     tokenizer.add_special_tokens([*list(special.values())[:-1], mask])
@@ -90,7 +102,7 @@ def _learn_bpe(texts: Iterable[str], size: int) -> Tokenizer:
     return tokenizer
 
 
-def _learn_wordpiece(texts: Iterable[str], size: int) -> Tokenizer:
+def _learn_wordpiece(texts: Iterable[str], size: int, *, uncased: bool) -> Tokenizer:
     """Learn WordPiece with the BPE trainer and a prefix, as the library's WordPiece trainer does.
 
     That one numbers the pieces of one character at random, which then decides ties. Here their
@@ -98,7 +110,7 @@ def _learn_wordpiece(texts: Iterable[str], size: int) -> Tokenizer:
     """
     texts = list(texts)
     tokenizer = Tokenizer(models.BPE(continuing_subword_prefix="##"))
-    tokenizer.normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=False)
+    tokenizer.normalizer = normalizers.BertNormalizer(strip_accents=uncased, lowercase=uncased)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     alphabet = _find_characters(texts, tokenizer)
     _check_size(size, len(alphabet) + len(BERT))

@@ -13,6 +13,7 @@ from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.bioc_format import format_bioc
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.corpora.formats import FORMATS, find_files
+from spacy_bioclin.corpora.tables.formats import TABLE_FORMATS
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import GOLD_KEY, AnnotatedText
 
@@ -358,8 +359,10 @@ def test_catalogue() -> None:
     tasks = load_tasks()
     assert {"meddocan", "pharmaconer", "cantemist", "bc5cdr", "ncbi-disease"} <= set(tasks)
     for task in tasks.values():
-        assert task.format in FORMATS
+        assert task.format in (TABLE_FORMATS if task.is_table else FORMATS)
         assert all(isinstance(paths, list) for paths in task.splits.values())
+        if task.is_table:
+            continue
         metrics = {
             "ents_f" if layer == "ents" else f"spans_{layer}_f" for layer in task.layer_names
         }
@@ -414,8 +417,9 @@ def test_the_files_of_the_catalogue(data_dir: Path) -> None:
             for split, paths in task.splits.items()
         }
         for name, task in load_tasks().items()
-        if name != "demo"
+        if name != "demo" and not task.untested and not task.is_table
     }
     assert n_files["cantemist"] == {"train": 501, "dev": 500, "test": 300}
     assert n_files["jnlpba"] == {"train": 2000, "dev": 2000, "test": 404}  # two share a folder
     assert sum(n_files["nubes"].values()) == 608
+    assert n_files["quaero"] == {"train": 11 + 833, "dev": 12 + 832, "test": 15 + 833}

@@ -84,11 +84,16 @@ def test_killed_at_any_moment_it_resumes_with_the_same_result(run, whole, tmp_pa
     assert weights(out) == weights(whole[0])
 
 
+# Two accumulated passes per update with 32 pieces at once.
 @pytest.mark.slow
-def test_kill_9_of_the_command_and_resume_give_the_same_weights(start, corpus, tmp_path):
+@pytest.mark.parametrize("device_pieces", [0, 32])
+def test_kill_9_of_the_command_and_resume_give_the_same_weights(
+    start, corpus, tmp_path, device_pieces
+):
     def command(out, *more):
         settings = {"--steps": 60, "--every": 10, "--batch-pieces": 64, "--length": 32}
         settings |= {"--dropout": 0.1, "--precision": "fp32", "--learn-rate": 5e-3}
+        settings |= {"--device-pieces": device_pieces}
         flat = [str(part) for pair in settings.items() for part in pair]
         arguments = [str(corpus), "-o", str(out), "--start-from", str(start), *flat, *more]
         return [sys.executable, "-W", "ignore", "-m", "spacy_bioclin", "pretrain", *arguments]

@@ -5,12 +5,8 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.pretraining.blocks import (
-    MaskedBlocks,
-    make_blocks,
-    prepare_blocks,
-    split_by_share,
-)
+from spacy_bioclin.pretraining.blocks import MaskedBlocks, make_blocks, prepare_blocks
+from spacy_bioclin.pretraining.large.order import split_by_share
 from spacy_bioclin.pretraining.masking import (
     NO_LOSS,
     Masking,

@@ -138,6 +138,72 @@ def test_shares_name_every_language(corpus, shares):
         list(read_in_shares(find_files(corpus, "train"), shares))
 
 
+@pytest.fixture
+def sources(tmp_path):
+    """Two Spanish sources of 2 and 6 words, and an English one of 4."""
+    for name, text in (
+        ("notes.es", "uno dos\n"),
+        ("wiki.es", "tres cuatro cinco\n\nseis siete ocho\n"),
+        ("wiki.en", "one two three four\n"),
+    ):
+        (tmp_path / f"{name}.train.txt").write_text(text, encoding="utf-8")
+    return find_files(tmp_path, "train")
+
+
+def count_words(files, shares, **settings):
+    words = {word: part for part, path in files.items() for word in path.read_text().split()}
+    read = [word for text in read_in_shares(files, shares, **settings) for word in text.split()]
+    return {part: sum(words[word] == part for word in read) for part in files}
+
+
+@pytest.mark.parametrize(
+    ("shares", "counts"),
+    [
+        # Languages have equal shares: 8 words each. Sources of a language are as their text is.
+        ({}, (2, 8, 6)),
+        ({"es": 2, "en": 1}, (2, 4, 6)),
+        # Each source with its own share: as many as let all 6 of the largest be read once.
+        ({"notes.es": 1, "wiki.es": 1, "wiki.en": 2}, (6, 12, 6)),
+    ],
+)
+def test_sources_divide_the_share_of_their_language(sources, shares, counts):
+    notes, english, spanish = counts
+    found = count_words(sources, shares)
+    assert found == {"notes.es": notes, "wiki.en": english, "wiki.es": spanish}
+
+
+def test_balance_repeats_small_sources_to_the_size_of_the_largest(sources):
+    # The four English words come in one sentence, so that they are read up to its end: 8 for 6.
+    counts = {"notes.es": 6, "wiki.en": 8, "wiki.es": 6}
+    assert count_words(sources, {}, balance=True) == counts
+
+
+def test_sources_and_languages_are_named_in_the_message(sources):
+    with pytest.raises(BioclinError, match=r"\['en', 'es'\], or each of its parts, \['notes.es'"):
+        list(read_in_shares(sources, {"wiki.es": 1, "en": 1}))
+
+
+def test_uncased_wordpiece_reads_as_berts():
+    tokenizer = learn_vocabulary(TEXTS * 3, size=SIZE, kind="wordpiece", uncased=True)
+    assert tokenizer.tokenize("NEUMONÍA Niño") == tokenizer.tokenize("neumonia nino")
+    text = "Año, HOSPITAL"
+    offsets = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+    assert text[slice(*offsets["offset_mapping"][0])][0] == "A"
+    assert offsets["offset_mapping"][-1][1] == len(text)
+    assert not any(piece != piece.lower() for piece in tokenizer.get_vocab() if piece[0] != "[")
+    with pytest.raises(BioclinError, match="only a wordpiece vocabulary is uncased"):
+        learn_vocabulary(TEXTS, size=SIZE, kind="bpe", uncased=True)
+
+
+def test_command_with_a_recipe(corpus, tmp_path):
+    out = tmp_path / "tokenizer"
+    command = ["learn-vocabulary", str(corpus), "-o", str(out), "--recipe", "oubiobert"]
+    done = CliRunner().invoke(app, [*command, "--size", "60"])
+    assert done.exit_code == 0, done.output
+    assert "wordpiece, uncased" in done.output
+    assert AutoTokenizer.from_pretrained(out).tokenize("UNO") == ["uno"]
+
+
 def test_empty_file(corpus):
     (corpus / "fr.train.txt").write_text("\n\n", encoding="utf-8")
     with pytest.raises(BioclinError, match=r"fr\.train\.txt"):

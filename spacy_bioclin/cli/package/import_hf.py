@@ -18,7 +18,7 @@ def main(
         Path, typer.Argument(metavar="PATH", help="Folder with config.json, weights, tokenizer")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipeline")],
-    lang: Annotated[str, typer.Option(help="Language of the notes: es or en")] = "es",
+    lang: Annotated[str, typer.Option(help="Language of the notes: es, en or fr")] = "es",
     aggregation: Annotated[
         str, typer.Option(help="How pieces become entities: simple, first, average or max")
     ] = "simple",

@@ -14,16 +14,25 @@ from ..tables import print_table
 UNITS = ("documents", "sentences", "words")
 
 
+def split_source(argument: str) -> tuple[str, Path]:
+    """Split SOURCE=IN; the source is "" where a path is given alone."""
+    source, equals, path = argument.partition("=")
+    if not equals or Path(argument).exists() or "/" in source:
+        return "", Path(argument)
+    return source, Path(path)
+
+
 def main(
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="IN...",
-            help="Files with a document per line (.txt, .txt.xz, .gz, .bz2), or folders",
+            help="Files with a document per line (.txt, .txt.xz, .gz, .bz2), or folders; "
+            "SOURCE=IN for all writes the text of each source to files of its own",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the corpus")],
-    lang: Annotated[list[str], typer.Option(help="Language to keep: es, en. May be repeated.")],
+    lang: Annotated[list[str], typer.Option(help="Language to keep: es, en, fr. May be repeated.")],
     against: Annotated[
         list[Path] | None,
         typer.Option(help="File or folder of a test split to keep out. May be repeated."),
@@ -42,15 +51,18 @@ def main(
             f"clean-text needs {error.name}: pip install 'spacy-bioclin[pretrain]'"
         ) from None
 
-    inputs = [*paths, *(against or ())]
+    named = [split_source(path) for path in paths]
+    read = [path for _, path in named]
+    inputs = [*read, *(against or ())]
     out = Output(output, inputs=inputs, overwrite=overwrite, marker="report.json", private=True)
     console = Console(stderr=True, highlight=False)
     with out.open_folder() as folder, show_progress(console, "documents") as show:
         report = clean_texts(
-            paths,
+            read,
             folder,
             langs=tuple(dict.fromkeys(lang)),
             held_out=held_out,
+            sources={path: source for source, path in named if source},
             against=against or (),
             workers=workers,
             on_progress=show,

@@ -27,7 +27,19 @@ def list_recipes(as_json: AS_JSON = False) -> None:
         for name, one in recipes.items()
     ]
     print_table(rows, ("name", "learning rates", "epochs", "for"))
+    print_pretraining()
     typer.echo("`bioclin recipes show NAME` shows the source of each setting.")
+
+
+def print_pretraining() -> None:
+    """Print the recipes of `bioclin pretrain`."""
+    from ...catalog.pretraining import load_pretraining
+
+    rows = [
+        (name, " + ".join(f"{phase['steps']:,}" for phase in one.phases), one.purpose)
+        for name, one in load_pretraining().items()
+    ]
+    print_table(rows, ("name", "steps", "pretrains"))
 
 
 list_recipes.__name__ = "list"
@@ -35,9 +47,14 @@ list_recipes.__name__ = "list"
 
 def show(name: NAME) -> None:
     """Print a recipe with the source of each setting and what contradicts it."""
-    from ...catalog.recipes import get_recipe_text
+    from ...catalog.pretraining import get_pretraining_text, load_pretraining
+    from ...catalog.recipes import get_recipe_text, load_recipes
 
-    typer.echo(get_recipe_text(name))
+    # Fine-tuning and pretraining recipes of a paper may have the same name.
+    texts = [get_recipe_text(name)] if name in load_recipes() else []
+    if name in load_pretraining():
+        texts.append(f"# For `bioclin pretrain`\n{get_pretraining_text(name)}")
+    typer.echo("\n\n".join(texts) if texts else get_recipe_text(name))
 
 
 def write(

@@ -41,7 +41,7 @@ def main(
     from ...training.auto import settle_settings
     from ...training.epochs import set_updates
     from ...training.initialize import init_pipeline
-    from ...training.loop import LAST, check_new, train
+    from ...training.loop import BEST, LAST, check_new, train
     from .overrides import read_config
 
     if not config.is_file():
@@ -59,3 +59,6 @@ def main(
     set_updates(nlp)
     train(nlp, output, resume=resume, use_gpu=gpu_id, stdout=sys.stdout, stderr=sys.stderr)
     typer.echo(f"The pipeline is in {output / LAST}")
+    if chosen:
+        kept = {"best": f"the best on dev, {output / BEST}", "last": f"the last, {output / LAST}"}
+        typer.echo(f"Weights that the paper of {recipe} reports: {kept[chosen.keep]}")

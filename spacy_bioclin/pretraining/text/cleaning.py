@@ -6,8 +6,9 @@ here, one document at a time, and only hashes stay in memory.
 """
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from .repeats import Repeats
 from .report import Report
 
 BATCH_BYTES = 200_000
+SOURCE = re.compile(r"[\w-]+")  # its name is the first part of a file name
 
 # Called with the share of the bytes that are read, and the number of documents that are done.
 
@@ -47,20 +49,23 @@ class Batch(NamedTuple):
 
 
 class CorpusWriter(ExitStack):
-    """Write files that replace older ones only when the block ends without an error."""
+    """Write files that replace older ones only when the block ends without an error.
+
+    A part is a language, or a source of a language, see `corpus`.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder
         self.files: dict[str, IO[str]] = {}
 
-    def write(self, lang: str, split: str, sentences: list[str]) -> None:
-        """Add a document to LANG.SPLIT.txt, and make the file of the other split too."""
-        for name in (f"{lang}.{each}.txt" for each in SPLITS):
+    def write(self, part: str, split: str, sentences: list[str]) -> None:
+        """Add a document to PART.SPLIT.txt, and make the file of the other split too."""
+        for name in (f"{part}.{each}.txt" for each in SPLITS):
             if name not in self.files:
                 self.files[name] = self.enter_context(open_atomic(self.folder / name, private=True))
         text = "".join(f"{sentence}\n" for sentence in sentences)
-        self.files[f"{lang}.{split}.txt"].write(text + "\n")
+        self.files[f"{part}.{split}.txt"].write(text + "\n")
 
 
 def clean_texts(
@@ -69,6 +74,7 @@ def clean_texts(
     *,
     langs: tuple[str, ...],
     held_out: float,
+    sources: Mapping[Path, str] | None = None,
     against: Iterable[Path] = (),
     workers: int = 1,
     on_progress: Progress | None = None,
@@ -78,10 +84,13 @@ def clean_texts(
     paths (Iterable[Path]): Files with one document per line, plain or .xz, .gz, .bz2, and folders
         of such files (.txt). Of two repeats the first is kept.
     out (Path): Folder for LANG.train.txt and LANG.held-out.txt (one sentence per line, an empty
-        line after each document) and report.json. They change only once all text is cleaned.
+        line after each document), or SOURCE.LANG.train.txt and so on, and report.json. They change
+        only once all text is cleaned.
     langs (tuple[str, ...]): Languages to keep. The language of a document is identified from its
         text.
     held_out (float): Share of the documents to hold out, chosen by a hash of their words.
+    sources (Mapping[Path, str] | None): Path -> name of the source of its text, for all paths; None
+        to write the text of all paths together.
     against (Iterable[Path]): Test splits to keep out, see `read_test_ngrams`.
     workers (int): Number of processes.
     on_progress (Progress | None): Called after each batch of documents.
@@ -89,7 +98,9 @@ def clean_texts(
     RAISES (BioclinError): A setting or a file is invalid, or no document is left.
     """
     _check_settings(langs, held_out, workers)
+    paths = list(paths)
     files = _name_files(paths)
+    source_of = _name_sources(paths, sources or {})
     for path in files.values():
         if path.resolve().parent == out.resolve():
             raise BioclinError(f"{path}: lies in the output folder; write to another folder")
@@ -108,8 +119,10 @@ def clean_texts(
                 sentences = repeats.drop(document, report.dropped)
                 if sentences:
                     split = "held-out" if document.key < held_out * 2**64 else "train"
-                    writer.write(document.lang, split, sentences)
-                    report.kept[f"{document.lang}.{split}"] += count(sentences)
+                    source = source_of.get(files[batch.source])
+                    part = f"{source}.{document.lang}" if source else document.lang
+                    writer.write(part, split, sentences)
+                    report.kept[f"{part}.{split}"] += count(sentences)
             n_docs += len(documents)
             if on_progress:
                 on_progress(batch.share, n_docs)
@@ -134,6 +147,26 @@ def _name_files(paths: Iterable[Path]) -> dict[str, Path]:
     for name, file in find_files(paths, (".txt",), compressed=True):
         files[name if files.get(name, file) == file else file.as_posix()] = file
     return files
+
+
+def _name_sources(paths: list[Path], sources: Mapping[Path, str]) -> dict[Path, str]:
+    """Find the source of each file: file -> name; empty if none is named."""
+    if not sources:
+        return {}
+    if unnamed := [str(path) for path in paths if path not in sources]:
+        raise BioclinError(
+            f"{unnamed[0]}: has no source; name the sources of all inputs, or of none"
+        )
+    for name in sources.values():
+        if not SOURCE.fullmatch(name):
+            raise BioclinError(
+                f"source is {name!r}, want letters, digits, - and _, as in wikipedia=FILE"
+            )
+    return {
+        file: sources[path]
+        for path in paths
+        for _, file in find_files([path], (".txt",), compressed=True)
+    }
 
 
 def _make_cleaner(

@@ -53,8 +53,40 @@ def make_files(folder: Path) -> dict[str, bytes]:
         "bioc.xml": format_bioc([DOCUMENT]).encode(),
         "bioc.json": format_bioc([DOCUMENT], as_json=True).encode(),
         "columns.conll": format_columns([flat]).encode(),
+        "i2b2-2010.con": make_i2b2_2010().encode(),
+        "i2b2-2012.xml": make_i2b2_2012().encode(),
+        "share-clef.pipe": make_share_clef().encode(),
         "spacy.spacy": (folder / "whole.spacy").read_bytes(),
     }
+
+
+def make_i2b2_2010() -> str:
+    """Make the concepts of TEXT, which is beside them."""
+    return (
+        f'c="{CANARY.lower()} pérez" 1:0 1:1||t="PER"\n'
+        'c="fiebre" 1:3 1:3||t="DIS"\n'
+        f'c="{CANARY}" 2:1 2:1||t="PER"\n'
+    )
+
+
+def make_i2b2_2012() -> str:
+    """Make a file of TEXT whose tags are on lines of their own."""
+    tags = "\n".join(
+        f'<EVENT id="{span.id}" start="{span.fragments[0][0] + 1}" '
+        f'end="{span.fragments[0][1] + 1}" text="{span.surface}" type="{span.label}" />'
+        for span in SPANS
+    )
+    link = '<TLINK id="L1" fromID="T1" toID="T2" type="BEFORE" />'
+    text = f"<TEXT><![CDATA[{TEXT}]]></TEXT>"
+    return f'<?xml version="1.0"?>\n<X>\n{text}\n<TAGS>\n{tags}\n{link}\n</TAGS>\n</X>\n'
+
+
+def make_share_clef() -> str:
+    """Make the disorders of TEXT, which is beside them as x.txt.
+
+    The first line is empty, since an "x" is taken for the begin of compressed data.
+    """
+    return "\nx.txt||DIS||C1||27||33\nx.txt||PER||CUI-less||0||14||15||20\n"
 
 
 def truncated(data: bytes, n: int) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from spacy_bioclin.runner.columns import Columns
 from spacy_bioclin.runner.forms import open_form
 from spacy_bioclin.runner.records import Record
 from spacy_bioclin.settings import Settings, read_json, read_settings, read_yaml
-from tests.hostile.inputs.files import CANARY, check_message, make_files
+from tests.hostile.inputs.files import CANARY, TEXT, check_message, make_files
 from tests.hostile.strategies import QUICK, notes
 
 SUFFIXES = {name: form.suffixes[0] for name, form in FORMATS.items()}
@@ -80,11 +80,14 @@ def test_broken_files(
     path.write_bytes(BREAKS[broken](data))
     if name == "brat":
         (tmp_path / "x.txt").write_text(f"{CANARY} Pérez")
+    elif name in ("i2b2-2010", "share-clef"):
+        (tmp_path / "x.pipe").write_bytes(BREAKS[broken](data))
+        (tmp_path / "x.txt").write_text(TEXT)
     if name == "chemprot":
         for file in ("x_entities.tsv", "x_relations.tsv"):
             (tmp_path / file).write_text("")
     for error in errors_of(name, path):
-        check_message(error, path.name)
+        check_message(error, "x." if name == "share-clef" else path.name)
     output = capfd.readouterr()
     assert CANARY not in output.out + output.err + caplog.text
 
@@ -96,7 +99,8 @@ def test_notes_in_place_of_files(
 ) -> None:
     path = tmp_path / f"x{SUFFIXES[name]}"
     path.write_bytes(f"{before}{CANARY}{after}".encode(encoding))
-    (tmp_path / "x.txt").write_bytes(f"{before}{CANARY}{after}".encode(encoding))
+    for beside in ("x.txt", "x.pipe"):
+        (tmp_path / beside).write_bytes(f"{before}{CANARY}{after}".encode(encoding))
     for error in errors_of(name, path):
         check_message(error)
 

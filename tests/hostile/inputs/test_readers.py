@@ -15,6 +15,7 @@ from spacy_bioclin.corpora.formats import FORMATS
 from spacy_bioclin.errors import BioclinError
 from tests.hostile.inputs.files import (
     CANARY,
+    TEXT,
     check_message,
     make_files,
     mutated,
@@ -23,8 +24,10 @@ from tests.hostile.inputs.files import (
     truncated,
 )
 
-KINDS = ("brat.ann", "pubtator.txt", "i2b2.xml", "bioc.xml", "bioc.json", "columns.conll")
-KINDS += ("spacy.spacy",)
+KINDS = (
+    *("brat.ann", "pubtator.txt", "i2b2.xml", "bioc.xml", "bioc.json", "columns.conll"),
+    *("spacy.spacy", "i2b2-2010.con", "i2b2-2012.xml", "share-clef.pipe"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,9 @@ def read(kind: str, data: bytes, folder: Path) -> bool:
     path.write_bytes(data)
     if format == "brat":
         (folder / "x.txt").write_text(f"{CANARY} Pérez tiene fiebre alta y otras cosas más")
+    elif format in ("i2b2-2010", "share-clef"):
+        (folder / "x.txt").write_text(TEXT)
+        path = folder / "x.txt" if format == "share-clef" else path
     try:
         return bool(read_as_users_do(format, path))
     except Exception as error:

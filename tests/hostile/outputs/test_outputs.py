@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,6 +76,7 @@ COMMANDS = {
         "t.csv",
         True,
     ),
+    "prepare": Command(["prepare", "demo", "OUT"], "/", "assets/demo/es/train/a.txt", True),
     "merge": Command(["merge", "c.spacy", "-o", "OUT"], ".spacy", "c.spacy", True),
     "overlap": Command(
         ["overlap", "c.spacy", "--held-out", "long.spacy", "-o", "OUT"], ".txt", "c.spacy"
@@ -133,6 +135,8 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     Path("brat/a.txt").write_text(NOTE, "utf-8")
     ann = f"T1\tTERRITORIO 12 17\t{PHI}\nT2\tSIGN 22 25\ttos\n"
     Path("brat/a.ann").write_text(ann, "utf-8")
+    for split in ("train", "dev", "test"):
+        shutil.copytree("brat", f"assets/demo/es/{split}")
     Path("b.xml").write_text(format_bioc([AnnotatedText("d", NOTE)]), "utf-8")
     Path("checkpoint").mkdir()
     Path("checkpoint/config.json").write_text("{}", "utf-8")

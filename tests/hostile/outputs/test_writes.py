@@ -36,7 +36,7 @@ FILLS_AN_OUTPUT = {
     "linking.dense.graph.write_graph",
     "linking.kb.knowledge_base.write",
     "packaging.build",
-    "pretraining.compact.build_compact_encoder",
+    "pretraining.architecture.write_encoder",
     "pretraining.trainer.save_encoder",
     "runner.parquet.join",
     "runner.records.join",

@@ -289,3 +289,34 @@ def test_copies_have_one_key() -> None:
     }
     assert len(keys) == 1
     assert clean_document(ENGLISH, LANGS, NO_TEST).key not in keys
+
+
+def test_text_of_each_source_is_written_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"{SPANISH}\n{note(1)}\n", encoding="utf-8")
+    (tmp_path / "b").mkdir()
+    # A repeat of another source is dropped, since the first is kept.
+    (tmp_path / "b" / "c.txt").write_text(f"{SPANISH}\n{ENGLISH}\n", encoding="utf-8")
+    out = tmp_path / "out"
+    arguments = [f"notes={tmp_path / 'a.txt'}", f"web={tmp_path / 'b'}", "-o", str(out)]
+    options = ["--lang", "es", "--lang", "en", "--held-out", "0", "--workers", "1"]
+    done = CliRunner().invoke(app, ["clean-text", *arguments, *options])
+    assert done.exit_code == 0, done.output
+    names = {"notes.es", "web.en"}
+    assert {path.name for path in out.glob("*.train.txt")} == {f"{n}.train.txt" for n in names}
+    assert (out / "notes.es.train.txt").read_text("utf-8").startswith(SPANISH[:40])
+    report = json.loads((out / "report.json").read_text("utf-8"))
+    assert report["kept"].keys() == {f"{name}.train" for name in names}
+    assert adds_up(report)
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [(["notes"], "has no source; name the sources of all"), (["a.b", "c"], "source is 'a.b'")],
+)
+def test_bad_sources(tmp_path: Path, sources: list[str], message: str) -> None:
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path in paths:
+        path.write_text(SPANISH, encoding="utf-8")
+    named = dict(zip(paths, sources, strict=False))
+    with pytest.raises(BioclinError, match=message):
+        clean_texts(paths, tmp_path / "out", langs=LANGS, held_out=0.0, sources=named)
