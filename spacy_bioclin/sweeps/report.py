@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import BioclinError
-from ..evaluation.bootstrap import paired_f1_difference
 from ..outputs import write_atomic
 from ..pages import draw_scores, render_template
 from .plan import Plan
-from .selection import Result, find_best_runs, select_group, summarize
+from .results import get_value
+from .summary.comparison import compare_models
+from .summary.selection import Result, select_group, summarize
 from .tables import (
     OURS,
     Table,
@@ -20,11 +20,14 @@ from .tables import (
     make_comparison_table,
     make_failure_table,
     make_lewis_table,
+    make_means_table,
+    make_mulyar_table,
     make_rate_table,
     make_search_table,
     make_spread_table,
     to_markdown,
 )
+from .tables.table import name_score
 
 TEMPLATE = Path(__file__).with_name("report.html.jinja")
 
@@ -40,15 +43,17 @@ def write_report(
     results (Sequence[Result]): The trials that have ended.
     against (str | None): Model that the others are compared with; None for the first of each task.
     RETURNS (dict[str, Table]): "carrino", "lewis", "blue", "spread", "rates" or "search", and, if
-        not empty, "comparison" and "failures".
+        not empty, "means", "mulyar", "comparison" and "failures".
     RAISES (BioclinError): No trial has ended, or `against` is not a model of the sweep.
     """
     summary = summarize(results, plan.failed_below)
     comparisons = compare_models(results, summary, against)
     made = {
         "carrino": make_carrino_table(summary, plan.published),
-        "lewis": make_lewis_table(summary, plan.published),
+        "lewis": make_lewis_table(summary, plan.published, plan.groups),
+        "means": make_means_table(summary, plan.published_means, plan.groups),
         "blue": make_blue_table(summary, plan.published),
+        "mulyar": make_mulyar_table(summary, plan.published) if _has_joint(plan) else None,
         "search": make_search_table(summary) if plan.search else None,
         "comparison": make_comparison_table(comparisons),
         # A search has as many rates as samples.
@@ -71,6 +76,12 @@ def write_report(
     return tables
 
 
+def _has_joint(plan: Plan) -> bool:
+    """Check whether a plan has something for the table of joint and single training."""
+    is_joint = any(corpus.joint for corpus in plan.tasks.values())
+    return is_joint or any(row.joint is not None for row in plan.published)
+
+
 def render_page(
     title: str, facts: Mapping[str, str], pictures: Sequence[str], tables: Sequence[Table]
 ) -> str:
@@ -85,71 +96,39 @@ def render_page(
     )
 
 
-def compare_models(
-    results: Sequence[Result], summary: Mapping[str, Any], against: str | None
-) -> list[dict[str, Any]]:
-    """Compare the test scores by a paired bootstrap, each model at its rate with the best mean on
-    dev. Models without a score are left out.
-
-    summary (Mapping[str, Any]): See `summarize`.
-    against (str | None): See `write_report`.
-    RETURNS (list[dict]): For each task and each model but the baseline: `task`, `model`,
-        `baseline`, and `documents`, `documents_and_seeds`: difference (model minus baseline), low,
-        high and p. The latter is None if one of the models has a single run.
-    RAISES (BioclinError): `against` is not a model of the sweep.
-    """
-    models = list(dict.fromkeys(group["model"] for group in summary["groups"]))
-    if against is not None and against not in models:
-        raise BioclinError(f"model {against!r} is unknown, the sweep has: {'; '.join(models)}")
-    counts: dict[str, dict[str, list[Any]]] = {}  # task -> model -> counts of each run
-    for group in summary["groups"]:
-        if per_run := [run["test"]["per_doc"] for run in find_best_runs(results, group)]:
-            counts.setdefault(group["task"], {})[group["model"]] = per_run
-    comparisons = []
-    for task, by_model in counts.items():
-        baseline = against or next(iter(by_model))
-        for model, runs in by_model.items():
-            if model == baseline or baseline not in by_model:
-                continue
-            others, seeds = by_model[baseline], None
-            if min(len(runs), len(others)) > 1:
-                seeds = paired_f1_difference(runs, others, resample_runs=True)._asdict()
-            comparisons.append(
-                {
-                    "task": task,
-                    "model": model,
-                    "baseline": baseline,
-                    "documents": paired_f1_difference(runs, others)._asdict(),
-                    "documents_and_seeds": seeds,
-                }
-            )
-    return comparisons
-
-
 def draw_tasks(results: Sequence[Result], summary: Mapping[str, Any]) -> list[str]:
-    """Draw a picture for each task that has scores: test F1 against the learning rate, a line for
-    each model.
+    """Draw a picture for each task that has scores: test score against the learning rate, a line
+    for each model.
 
     RETURNS (list[str]): SVG.
     """
     tasks: dict[str, dict[str, list[tuple[float, list[float]]]]] = {}
+    names: dict[str, str] = {}
     for group in summary["groups"]:
+        names[group["task"]] = name_score({"groups": [group]})
         scores: dict[float, list[float]] = {}
         for result in select_group(results, group):
             if result["test"] is not None:
                 rate = result["trial"]["learn_rate"]
-                scores.setdefault(rate, []).append(result["test"]["f"])
+                scores.setdefault(rate, []).append(get_value(result["test"]))
         if scores:
             tasks.setdefault(group["task"], {})[group["model"]] = sorted(scores.items())
     return [
         draw_scores(
             lines,
-            title=f"{task}: test F1 of every run",
+            title=f"{task}: test {names[task]} of every run",
             x_label="learning rate of the grid",
             x_names={rate: format_rate(rate) for line in lines.values() for rate, _ in line},
         )
         for task, lines in tasks.items()
     ]
+
+
+def _show(values: Any) -> str:
+    """Write a value of the plan, or its value for each task or kind; "" if there is none."""
+    if isinstance(values, Mapping):
+        return ", ".join(f"{name} {value}" for name, value in values.items())
+    return "" if values is None else str(values)
 
 
 def _collect_facts(plan: Plan, results: Sequence[Result]) -> dict[str, str]:
@@ -165,12 +144,13 @@ def _collect_facts(plan: Plan, results: Sequence[Result]) -> dict[str, str]:
     machines = {result["machine"]["cpu"]["name"] for result in results if "machine" in result}
     n_trials = len(plan.list_trials())
     if plan.search:
-        n_samples = plan.search.n_trials * len(plan.tasks) * len(plan.encoders)
-        n_trials = n_samples * len(plan.seeds)
+        n_runs = sum(len(plan.list_folds(task)) for task in plan.tasks) * len(plan.seeds)
+        n_trials = plan.search.n_trials * len(plan.encoders) * n_runs
     facts = {
         "Trials": f"{len(results)} of {n_trials}",
-        "Recipe": plan.recipe or "none",
-        "Epochs": str(plan.epochs or "those of the recipe or the config"),
+        "Recipe": _show(plan.recipe) or "none",
+        "Epochs": _show(plan.epochs) or "those of the recipe or the config",
+        "Folds": _show(plan.folds),
         "Notes": "; ".join(notes) or "all",
         "Time": f"{hours:.1f} hours, trials added up",
         "Machine": ", ".join(sorted(machines)),

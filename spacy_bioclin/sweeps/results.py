@@ -1,7 +1,7 @@
 """The results of trials, each a JSON file in the trial's folder."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ def get_folder(out: Path, trial: Trial) -> Path:
 def make_result(plan: Plan, trial: Trial, status: str = DONE, error: str | None = None) -> Result:
     """Make a result without scores."""
     return {
-        "trial": trial._asdict(),
+        "trial": trial.to_dict(),
         "status": status,
         "error": error,
         "dev": None,
@@ -34,6 +34,12 @@ def make_result(plan: Plan, trial: Trial, status: str = DONE, error: str | None 
         "curve": [],
         "settings": plan.get_settings(trial),
     }
+
+
+def get_value(scores: Mapping[str, Any]) -> float:
+    """Read the score of a split: the metric of the task, or F1 in results of earlier versions."""
+    value: float = scores["value"] if "value" in scores else scores["f"]
+    return value
 
 
 def read_results(out: Path, trials: Iterable[Trial]) -> list[Result]:
@@ -47,7 +53,7 @@ def read_results(out: Path, trials: Iterable[Trial]) -> list[Result]:
 
 def _read_result(path: Path, trial: Trial) -> Result:
     result = read_object(path)
-    if not result.keys() >= KEYS or result["trial"] != trial._asdict():
+    if not result.keys() >= KEYS or {"fold": "", **result["trial"]} != trial._asdict():
         raise BioclinError(
             f"{path}: is damaged or belongs to another trial; delete it, and the trial runs again"
         )

@@ -13,7 +13,8 @@ from ..interrupts import tell
 from ..outputs import grow_folder
 from ..parallel import show_progress
 from ..text import show_controls
-from .plan import Plan, Search, Trial, as_name
+from .corpora import get_corpora
+from .plan import Plan, Search, Trial
 from .processes import count_threads, run_processes
 from .ray_tasks import run_on_ray, start_ray
 from .results import (
@@ -23,6 +24,7 @@ from .results import (
     Result,
     find_missing,
     get_folder,
+    get_value,
     make_result,
     read_results,
     write_result,
@@ -63,10 +65,10 @@ def run_sweep(plan: Plan, out: Path, resources: Resources | None) -> list[Result
     there = [name for name in REPORT if (out / name).exists()]
     if there and not (out / TRIALS).is_dir():
         raise BioclinError(f"{out / there[0]}: is not of a sweep; give another folder with -o")
-    inputs = [corpus.path for corpus in plan.tasks.values()] + [
-        encoder.path for encoder in plan.encoders.values()
-    ]
-    paths = (Path(path) for path in [*inputs, plan.config] if path)
+    inputs = [corpus.path for corpus in plan.tasks.values()]
+    inputs += [encoder.path for encoder in plan.encoders.values()]
+    inputs += [plan.find_config(plan.find_setup(task).kind) for task in plan.tasks]
+    paths = (Path(path) for path in inputs if path)
     tell(lambda: f"trials that have ended are kept in {out}; run the same command again")
     with grow_folder(out, inputs=[path for path in paths if path.exists()]):
         return _run(plan, out, resources)
@@ -94,7 +96,8 @@ def _run_search(
     study = f"{task}-{encoder}"
     if resources is not None:
         evaluate = partial(_evaluate_samples, plan, out, resources, task, encoder)
-        at_once = max(1, resources.jobs // len(plan.seeds))
+        n_runs = len(plan.seeds) * len(plan.list_folds(task))
+        at_once = max(1, resources.jobs // n_runs)
         run_study(plan, settings, out, study, evaluate, at_once=at_once)
     for sample in read_samples(out, study):
         chosen = {"sample": sample.number, "from": sample.strategy, **sample.settings}
@@ -105,7 +108,8 @@ def _run_search(
 def _evaluate_samples(
     plan: Plan, out: Path, resources: Resources, task: str, encoder: str, samples: list[Sample]
 ) -> list[float]:
-    """Compute the mean F1 on dev over the seeds of each sample; runs without a score count as 0."""
+    """Compute the mean score on dev over the seeds and folds of each sample; runs without a score
+    count as 0."""
     strategies = {one.name: {**plan.strategies[one.strategy], **one.settings} for one in samples}
     extended = plan.model_copy(update={"strategies": strategies})
     trials = _list_trials(plan, task, encoder, samples)
@@ -113,16 +117,17 @@ def _evaluate_samples(
     _run_missing(extended, out, trials, resources, what)
     scores: dict[str, list[float]] = {}
     for result in read_results(out, trials):
-        f1 = 0.0 if result["dev"] is None else result["dev"]["f"]
-        scores.setdefault(result["trial"]["strategy"], []).append(f1)
+        score = 0.0 if result["dev"] is None else get_value(result["dev"])
+        scores.setdefault(result["trial"]["strategy"], []).append(score)
     return [statistics.fmean(scores[sample.name]) for sample in samples]
 
 
 def _list_trials(plan: Plan, task: str, encoder: str, samples: Sequence[Sample]) -> list[Trial]:
     return [
-        Trial(task, encoder, sample.name, sample.learn_rate, seed)
+        Trial(task, encoder, sample.name, sample.learn_rate, seed, fold)
         for sample in samples
         for seed in plan.seeds
+        for fold in plan.list_folds(task)
     ]
 
 
@@ -133,10 +138,10 @@ def _run_missing(
     missing = find_missing(plan, out, trials)
     if not missing:
         return
-    for task in dict.fromkeys(trial.task for trial in missing):  # mistakes before hours of work
-        prepare_corpora(plan, task, out)
+    for task, fold in dict.fromkeys((trial.task, trial.fold) for trial in missing):
+        prepare_corpora(plan, task, out, fold)  # mistakes before hours of work
     for trial in missing:
-        make_config(plan, trial, out / "corpora" / as_name(trial.task))
+        make_config(plan, trial, get_corpora(out, trial.task, trial.fold))
     console = Console(stderr=True, highlight=False)
     with show_progress(console, f"of {len(missing)} {what}") as show:
         for n_ended, (trial, exit_code) in enumerate(_start(plan, out, missing, resources), 1):
@@ -169,4 +174,4 @@ def _describe(out: Path, trial: Trial, result: Result) -> str:
     if result["dev"] is None:
         error = show_controls(str(result["error"]))
         return f"{trial.name}: {result['status']}: {error} ({get_folder(out, trial)})"
-    return f"{trial.name}: F1 on dev {100 * result['dev']['f']:.2f}"
+    return f"{trial.name}: score on dev {100 * get_value(result['dev']):.2f}"

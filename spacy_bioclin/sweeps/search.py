@@ -91,7 +91,8 @@ def read_samples(folder: Path, name: str) -> list[Sample]:
 def _suggest(trial: Any, plan: Plan, search: Search) -> Sample:
     """Let Optuna choose a sample, or read the one that it has chosen for this trial."""
     try:
-        trial.suggest_float("learn_rate", min(plan.learn_rates), max(plan.learn_rates), log=True)
+        rates = list(plan.learn_rates)  # one list, see `Plan`
+        trial.suggest_float("learn_rate", min(rates), max(rates), log=True)
         trial.suggest_categorical("strategy", list(plan.strategies))
         for key, values in search.settings.items():
             if values.choices:

@@ -93,6 +93,25 @@ def test_what_is_done_is_only_reported(sweep: Any) -> None:
     assert "-13" in result.output.split("Paired comparison")[1]  # 12/17 - 16/19 = -0.136
 
 
+def test_small_replaces_keys_of_the_plan(sweep: Any, tmp_path: Path) -> None:
+    small = "small: {seeds: [0], encoders: [tiny], strategies: {plain: {}}, settings: {a.c: 3}}\n"
+    text = f"{PLAN}settings: {{a.b: 1, a.c: 2}}\n{small}"
+    result, ran = sweep(text, "--small")
+    assert result.exit_code == 0, result.output
+    assert len(ran) == 2 and all(name.endswith("-0") for name in ran)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["facts"]["Trials"] == "2 of 2"
+    assert "small" in (tmp_path / "out" / "report.html").read_text().partition("</h1>")[0]
+    [first, _] = read_results(
+        tmp_path / "out", read_plan(tmp_path / "plan.yml", small=True).list_trials()
+    )
+    assert first["settings"]["settings"] == {"a.b": 1, "a.c": 3}
+    result, _ = sweep(text)  # the whole plan has other settings
+    assert result.exit_code == 1 and "was run with settings" in result.output
+    result, _ = sweep(PLAN, "--small")
+    assert result.exit_code == 1 and "has no section small" in result.output
+
+
 def test_report_only_runs_nothing(sweep: Any) -> None:
     result, ran = sweep(PLAN, "--report-only")
     assert result.exit_code == 1 and ran == []

@@ -10,7 +10,7 @@ from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.sweeps import trial as trial_module
 from spacy_bioclin.sweeps.plan import Plan, read_plan
 from spacy_bioclin.sweeps.results import CRASHED, DIVERGED, DONE, read_results
-from spacy_bioclin.sweeps.trial import find_corpus, make_config, prepare_corpora, run_trial
+from spacy_bioclin.sweeps.trial import make_config, prepare_corpora, run_trial
 from tests.training.several import DRUGS, NOTES, make_ner, write_two
 from tests.training.several import make_config as make_several
 
@@ -55,7 +55,7 @@ def test_corpora_are_drawn_once(plan: Plan, folder: Path) -> None:
     before = (corpora / "train.spacy").stat().st_mtime_ns
     prepare_corpora(plan, "demo", folder)
     assert (corpora / "train.spacy").stat().st_mtime_ns == before
-    assert find_corpus(plan, "demo").layer == "phi"
+    assert plan.find_setup("demo").layer == "phi"
 
 
 def test_a_trial_is_trained_scored_and_cleared_away(
@@ -63,9 +63,11 @@ def test_a_trial_is_trained_scored_and_cleared_away(
 ) -> None:
     [trial, *_] = plan.list_trials()
     losses = []
-    score = trial_module.score
+    score = trial_module.score_split
     monkeypatch.setattr(
-        trial_module, "score", lambda nlp, *rest: losses.append(nlp.pipe_names) or score(nlp, *rest)
+        trial_module,
+        "score_split",
+        lambda nlp, *rest: losses.append(nlp.pipe_names) or score(nlp, *rest),
     )
     run_trial(plan, folder, -1, 1, trial)
     [result] = read_results(folder, [trial])
@@ -108,7 +110,7 @@ def test_a_trial_that_cannot_be_set_up_says_why(plan: Plan, folder: Path) -> Non
 def test_a_language_is_needed_for_a_corpus_of_ones_own(plan: Plan) -> None:
     own = plan.tasks["demo"].model_copy(update={"path": "corpus", "lang": ""})
     with pytest.raises(BioclinError, match="has no lang"):
-        find_corpus(plan.model_copy(update={"tasks": {"demo": own}}), "demo")
+        plan.model_copy(update={"tasks": {"demo": own}}).find_setup("demo")
 
 
 def test_several_tasks_are_trained_together(tmp_path: Path, tiny_encoder: Path) -> None:

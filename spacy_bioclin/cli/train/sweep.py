@@ -18,6 +18,7 @@ class Layout(str, Enum):
     carrino = "carrino"
     lewis = "lewis"
     blue = "blue"
+    mulyar = "mulyar"
 
 
 def main(
@@ -36,6 +37,9 @@ def main(
         str | None,
         typer.Option(help="Run on Ray: local, auto (this machine's cluster) or an address"),
     ] = None,
+    small: Annotated[
+        bool, typer.Option("--small", help="Apply the section small of PLAN, for a laptop")
+    ] = False,
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Only write the tables of existing results")
     ] = False,
@@ -46,10 +50,12 @@ def main(
     from ...sweeps.report import write_report
     from ...sweeps.run import Resources, run_sweep
 
-    sweep = read_plan(plan)
+    sweep = read_plan(plan, small=small)
     results = run_sweep(sweep, output, None if report_only else Resources(jobs, gpu_id, ray))
-    tables = write_report(f"Sweep {plan.stem}", output, sweep, results, against=against)
-    for name in (table.value, "search", "comparison", "failures"):
+    title = f"Sweep {plan.stem}, small" if small else f"Sweep {plan.stem}"
+    tables = write_report(title, output, sweep, results, against=against)
+    means = ("means",) if table is Layout.lewis else ()
+    for name in (table.value, *means, "search", "comparison", "failures"):
         if name in tables:
             _print(tables[name])
     typer.echo(f"The full report is in {output / 'report.html'}")

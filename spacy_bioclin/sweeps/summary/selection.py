@@ -4,18 +4,22 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..errors import BioclinError
-from .results import DONE
+from ...errors import BioclinError
+from ..results import DONE, get_value
+from ..scoring import STRICT
+from .protocols import apply_protocols
 
 Result = Mapping[str, Any]
-# The rows of the papers' tables. Everything else but the seed is a configuration.
+# The rows of the papers' tables. Everything else but the seed and the fold is a configuration.
 GROUP = ("task", "encoder", "strategy")
+RUN = ("seed", "fold")
+SCORES = ("value", "p", "r", "f")  # of a split; only strict scores of entities have all
 
 
 def has_failed(result: Result, failed_below: float) -> bool:
     """Tell whether a trial has failed as in Mosbach et al. (2021), judged on dev: it did not end
     well, or learned next to nothing."""
-    return result["status"] != DONE or result["dev"]["f"] < failed_below
+    return result["status"] != DONE or get_value(result["dev"]) < failed_below
 
 
 def summarize(results: Sequence[Result], failed_below: float) -> dict[str, Any]:
@@ -25,14 +29,16 @@ def summarize(results: Sequence[Result], failed_below: float) -> dict[str, Any]:
     included. Runs without a score (diverged, crashed) only count as failed.
 
     results (Sequence[Result]): One per trial: `trial` (task, encoder, strategy, learn_rate, seed,
-        …), `status`, and `dev`, `test` with p, r, f between 0 and 1, both None unless done.
-    failed_below (float): F1 on dev below which a trial has failed.
+        …), `status`, and `dev`, `test` with value, the score, and for entities p, r, f, all
+        between 0 and 1; both None unless done.
+    failed_below (float): Score on dev below which a trial has failed.
     RETURNS (dict[str, Any]): `failed_below`, and `groups`, one for each task, encoder and strategy:
-        these three, `model` (the encoder, with the strategy if the sweep has several), `trials`,
-        statistics of all runs, `failed`, `configurations` (what differs besides the seed, mostly
-        the rate) with statistics and the `run` that is best on dev, and `best`: the configuration
+        these three, `model` (the encoder, with the strategy if the sweep has several), `score`
+        (name of the metric), `joint` (tasks that were trained together), `trials`, statistics of
+        all runs, `failed`, `configurations` (what differs besides the seed and the fold, mostly
+        the rate) with statistics and the `run` that is best on dev, `best`: the configuration
         chosen on dev by its best run (`by_run`), by the median (`by_median`) and by the mean of its
-        runs (`by_mean`). Ready for JSON.
+        runs (`by_mean`), and `papers`, see `apply_protocols`. Ready for JSON.
     RAISES (BioclinError): There is no result.
     """
     if not results:
@@ -45,6 +51,8 @@ def summarize(results: Sequence[Result], failed_below: float) -> dict[str, Any]:
             "encoder": encoder,
             "strategy": strategy,
             "model": f"{encoder}, {strategy}" if several else encoder,
+            "score": runs[0]["settings"].get("score", STRICT),
+            "joint": runs[0]["settings"].get("joint", []),
             **_summarize_group(runs, failed_below),
         }
         for (task, encoder, strategy), runs in grouped.items()
@@ -100,8 +108,8 @@ def _group_by(key: Callable[[Result], Any], results: Iterable[Result]) -> dict[A
 
 
 def _get_configuration(result: Result) -> dict[str, Any]:
-    """Get the trial without its group and its seed."""
-    return {key: value for key, value in result["trial"].items() if key not in (*GROUP, "seed")}
+    """Get the trial without its group, its seed and its fold."""
+    return {key: value for key, value in result["trial"].items() if key not in (*GROUP, *RUN)}
 
 
 def _summarize_group(results: Sequence[Result], failed_below: float) -> dict[str, Any]:
@@ -121,7 +129,7 @@ def _summarize_group(results: Sequence[Result], failed_below: float) -> dict[str
     scored = [one for one in configurations if one["run"] is not None]
 
     def find_best(statistic: str) -> dict[str, Any] | None:
-        return max(scored, key=lambda one: one["dev"]["f"][statistic], default=None)
+        return max(scored, key=lambda one: one["dev"]["value"][statistic], default=None)
 
     return {
         "trials": len(results),
@@ -130,7 +138,7 @@ def _summarize_group(results: Sequence[Result], failed_below: float) -> dict[str
             {
                 **{key: value for key, value in run["trial"].items() if key not in GROUP},
                 "status": run["status"],
-                "dev_f": run["dev"] and run["dev"]["f"],
+                "dev_f": run["dev"] and get_value(run["dev"]),
                 "error": run["error"],
             }
             for run in failed
@@ -141,18 +149,33 @@ def _summarize_group(results: Sequence[Result], failed_below: float) -> dict[str
             "by_median": find_best("median"),
             "by_mean": find_best("mean"),
         },
+        "papers": apply_protocols(list(grouped.values())),
     }
 
 
 def _describe_scores(results: Sequence[Result]) -> dict[str, Any]:
-    """Compute the statistics of p, r and f on dev and test."""
+    """Compute the statistics of the scores on dev and test."""
     return {
         split: {
-            key: describe([result[split][key] for result in results if result[split] is not None])
-            for key in "prf"
+            key: describe(
+                [
+                    scores[key]
+                    for result in results
+                    if (scores := _get_scores(result, split)) and key in scores
+                ]
+            )
+            for key in SCORES
         }
         for split in ("dev", "test")
     }
+
+
+def _get_scores(result: Result, split: str) -> dict[str, float]:
+    """Get the scores of a split that are numbers; none unless the trial is done."""
+    scores = result[split]
+    if scores is None:
+        return {}
+    return {key: scores[key] for key in SCORES if key in scores} | {"value": get_value(scores)}
 
 
 def _find_best_run(runs: Sequence[Result]) -> dict[str, Any] | None:
@@ -160,11 +183,11 @@ def _find_best_run(runs: Sequence[Result]) -> dict[str, Any] | None:
     scored = [run for run in runs if run["dev"] is not None]
     if not scored:
         return None
-    run = max(scored, key=lambda run: run["dev"]["f"])
+    run = max(scored, key=lambda run: get_value(run["dev"]))
     return {
-        "seed": run["trial"]["seed"],
+        **{key: run["trial"][key] for key in RUN if key in run["trial"]},
         "step": run["best_step"],
         "epoch": run["best_epoch"],
-        "dev": {key: run["dev"][key] for key in "prf"},
-        "test": {key: run["test"][key] for key in "prf"},
+        "dev": _get_scores(run, "dev"),
+        "test": _get_scores(run, "test"),
     }

@@ -1,0 +1,1 @@
+"""What the results of a sweep say: statistics, the papers' protocols, comparisons."""
