@@ -34,6 +34,7 @@ PARTS = {
     "benchmarks.readme_ner",
     "benchmarks.heads.parity_huggingface",
     "benchmarks.heads.readme",
+    "benchmarks.papers.readme",
     "benchmarks.deid.phi_suite.generate",
     "benchmarks.deid.phi_suite.templates",
     "benchmarks.deid.phi_suite.values",

@@ -139,7 +139,8 @@ class Output:
             made = temporary / self.path.name
             yield made
             if self.private:
-                made.chmod(0o700 if made.is_dir() else 0o600)
+                for path in (made, *made.rglob("*")):
+                    path.chmod(0o700 if path.is_dir() else 0o600)
             with deferred():
                 replace(made, self.path, new=not self.overwrite)
                 note_output(self.path)

@@ -35,6 +35,4 @@ def main(
     output = Output(out, inputs=inputs, overwrite=overwrite, only=FILES, private=True)
     with output.open_folder() as folder:
         convert_task(task, found, folder, fold)
-        for file in folder.rglob("*.json"):
-            file.chmod(0o600)
     typer.echo(f"{task} is in {out}: train.spacy, dev.spacy, test.spacy")
