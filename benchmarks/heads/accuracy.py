@@ -85,7 +85,7 @@ TASKS = {
     ),
     "bc5cdr-cid": Task(
         "micro_f",
-        {"spans": 1200},
+        {"spans": 300},
         {
             "components.relations.level": "concept",
             "components.relations.scope": "document",
