@@ -15,7 +15,12 @@ import sys
 from benchmarks.harness import RESULTS, ROOT, WORK, data_dir, make_parser, read_json, write_result
 
 # The task of each sweep whose picture is shown beside the figures.
-PICTURES = {"carrino": "pharmaconer", "euadr": "euadr", "stability": "pharmaconer"}
+PICTURES = {
+    "carrino": "pharmaconer",
+    "euadr": "euadr",
+    "quaero": "quaero-emea",
+    "stability": "pharmaconer",
+}
 
 
 def main() -> None:
