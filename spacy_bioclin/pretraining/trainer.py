@@ -292,6 +292,8 @@ def make_training_arguments(
         "logging_nan_inf_filter": False,  # it would hide that a training has diverged
         "report_to": "none",
     }
+    # The library would read the number format of an earlier training of this process from here.
+    os.environ.pop("ACCELERATE_MIXED_PRECISION", None)
     return TrainingArguments(**{**arguments, **more})
 
 
