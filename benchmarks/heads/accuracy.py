@@ -92,8 +92,10 @@ TASKS = {
             "corpora.train.max_tokens": 0,
         },
     ),
-    "ehealthkd-2021": Task("micro_f", {"spans": 1000}, {"training.batcher.size": 512}),
-    "maccrobat2020-relations": Task("micro_f", {"spans": 1000}),
+    "ehealthkd-2021": Task(
+        "micro_f", {"spans": 1000, "markers": 600}, {"training.batcher.size": 512}
+    ),
+    "maccrobat2020-relations": Task("micro_f", {"spans": 1000, "markers": 600}),
     "rqe": Task("accuracy", {"pairs": 1200}),
     "biosses": Task(
         "pearson",
