@@ -121,11 +121,12 @@ def _start_and_work(part: Any) -> Any:
 
 
 @contextmanager
-def show_progress(console: "Console", what: str) -> Iterator[Callable[[float, int], None]]:
+def show_progress(console: "Console", what: str) -> Iterator[Callable[..., None]]:
     """Show a bar with the share done, a rate and the time left.
 
     what (str): What is counted ("records").
-    YIELDS (Callable): Sets the bar to a share done, from 0 to 1, and the number done so far.
+    YIELDS (Callable): Sets the bar to a share done, from 0 to 1, the number done so far, and
+        perhaps the number of words in these.
     """
     from rich.progress import (
         BarColumn,
@@ -146,9 +147,11 @@ def show_progress(console: "Console", what: str) -> Iterator[Callable[[float, in
     ) as progress:
         bar = progress.add_task("", total=1.0, n=0, rate="?")
 
-        def show(share: float, n: int) -> None:
+        def show(share: float, n: int, words: int | None = None) -> None:
             elapsed = progress.tasks[bar].elapsed
             rate = _format_rate(n / elapsed) if elapsed else "?"
+            if elapsed and words is not None:
+                rate += f", {words / elapsed:,.0f} words a second"
             progress.update(bar, completed=share, n=f"{n:,}", rate=rate)
 
         yield show

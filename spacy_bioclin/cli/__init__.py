@@ -64,6 +64,7 @@ COMMANDS = (
     "package.check_package",
     "package.import_hf",
     "run.annotate",
+    "run.run",
     "run.info",
 )
 # One module with several commands for each group.

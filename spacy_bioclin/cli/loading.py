@@ -55,6 +55,19 @@ def load_pipeline(
     return nlp
 
 
+def find_name(pipeline: str) -> tuple[str, str]:
+    """Find the name and the version of a pipeline, "" if that cannot be read."""
+    from spacy.util import load_meta
+
+    from ..vocab import find_folder
+
+    try:
+        meta = load_meta(find_folder(pipeline) / "meta.json")
+    except (OSError, ValueError):
+        return Path(pipeline).name, ""  # loading it says what is wrong
+    return Path(pipeline).name, str(meta["version"])
+
+
 def list_pipeline(name: str) -> list[Path]:
     """List the folder of a pipeline and the files that belong to it: a command never replaces them.
 

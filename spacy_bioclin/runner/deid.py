@@ -4,9 +4,8 @@ A record that would still contain something that was hidden is never written.
 """
 
 import json
-import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from ..errors import BioclinError
 from .columns import FILE, KNOWN, Columns, Row, find_field, find_kind, map_fields, walk_fields
 from .leaks import Hidden, find_names
 from .memory import memory_zone
+from .notes.annotate import annotate
 from .parts import Part, add_counts
 from .records import Form, Record, TextFiles
 from .stamps import as_text, read_birth_date, shift_value
@@ -240,20 +240,12 @@ class DeidJob(NamedTuple):
             record, but does not repeat the pipeline's own message, which may quote the note.
         """
 
-        def make_docs(chosen: Iterable[Record]) -> Iterator["Doc"]:
-            for record in chosen:
-                doc = nlp.make_doc(record.row[self.columns.text])
-                doc._.patient = self.find_patient(record)
-                yield doc
+        def make_doc(record: Record) -> "Doc":
+            doc = nlp.make_doc(record.row[self.columns.text])
+            doc._.patient = self.find_patient(record)
+            return doc
 
-        try:
-            yield from list(nlp.pipe(make_docs(records)))
-        except Exception as error:
-            if len(records) == 1:
-                yield describe_failure(records[0], error)
-                return
-            for record in records:
-                yield from self.deidentify(nlp, [record])
+        return annotate(nlp, records, make_doc, lambda doc, record: doc)
 
     def find_id(self, record: Record) -> str | None:
         """Find the patient's id; None without a patient column."""
@@ -334,18 +326,6 @@ class DeidJob(NamedTuple):
                 raise leak(kinds, "its name or id: --rename replaces them with hashes")
             shown = "a column" if hidden.find(column) else f"column {column!r}"
             raise leak(kinds, f"{shown}: leave it out with --drop, or shift it with --date-column")
-
-
-def describe_failure(record: Record, error: Exception) -> BioclinError:
-    """Say where a pipeline failed on a record, without its own message."""
-    if isinstance(error, BioclinError):  # these never quote
-        return BioclinError(f"{record.place}: {error}")
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(frame.filename).name}, line {frame.lineno}"
-    return BioclinError(
-        f"{record.place}: the pipeline failed with {type(error).__name__} ({where}); its message "
-        "is not shown, for it may hold text of the note"
-    )
 
 
 def rename_file(key: SecretKey, name: str) -> str:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import BioclinError, without_context
 from .carried import Carried
@@ -26,7 +26,7 @@ class ArrowValue(Carried):
     __slots__ = ("array",)
 
     def __init__(self, array: Any) -> None:
-        pa, _ = _import_pyarrow()
+        pa, _ = import_pyarrow()
         try:
             text = array.cast(pa.string())[0].as_py()
         except Exception:  # of a type or a year that Arrow does not write
@@ -48,7 +48,7 @@ class Parquet(Form):
         super().__init__(path, columns, encoding)
         if self.encoding != UTF_8:
             raise BioclinError(f"--encoding {encoding}: the text of a Parquet file is in UTF-8")
-        pa, _ = _import_pyarrow()
+        pa, _ = import_pyarrow()
         file = _open_parquet(path)
         names = file.schema_arrow.names
         fields = [(field.name, field.type) for field in file.schema_arrow]
@@ -73,9 +73,18 @@ class Parquet(Form):
         )
         self.encode = partial(encode_table, schema=self.schema)
 
+    def read_only(self, names: Iterable[str]) -> None:
+        """Leave out the columns that are not needed."""
+        needed = set(names)
+        self._read = [
+            name
+            for name in self.schema.names
+            if any(name == each or each.startswith(f"{name}.") for each in needed)
+        ]
+
     def make_strings(self, names: Iterable[str]) -> None:
         """Change the type of columns to string."""
-        pa, _ = _import_pyarrow()
+        pa, _ = import_pyarrow()
         for name in names:
             at = self.schema.get_field_index(name)
             if at >= 0:
@@ -103,27 +112,55 @@ class Parquet(Form):
 
     def join(self, parts: Iterable[bytes], target: Path) -> None:
         """Write the parts as row groups of about `JOINED_BYTES`."""
-        pa, pq = _import_pyarrow()
         # A Python file, because it raises errors of the system ("disk full"), not of Arrow.
         with target.open("wb") as file:
-            with pq.ParquetWriter(file, self.schema) as writer:
-                waiting = []
-                size = 0
+            with GroupWriter(file, self.schema) as writer:
                 for part in parts:
-                    waiting.append(pa.ipc.open_file(part).read_all())
-                    size += waiting[-1].nbytes
-                    if size >= JOINED_BYTES:
-                        writer.write_table(pa.concat_tables(waiting))
-                        waiting, size = [], 0
-                if waiting:
-                    writer.write_table(pa.concat_tables(waiting))
+                    writer.add(part)
             file.flush()
             os.fsync(file.fileno())
 
 
+class GroupWriter:
+    """Write tables to a Parquet file, in row groups of about `JOINED_BYTES`.
+
+    file (IO[bytes]): Open for writing. It is not closed.
+    schema (pyarrow.Schema): That of all tables.
+    """
+
+    def __init__(self, file: IO[bytes], schema: Any) -> None:
+        _, pq = import_pyarrow()
+        self._writer = pq.ParquetWriter(file, schema)
+        self._waiting: list[Any] = []
+        self.waiting_bytes = self.n_groups = 0
+
+    def __enter__(self) -> "GroupWriter":
+        return self
+
+    def __exit__(self, kind: Any, *exception: Any) -> None:
+        if kind is None and self._waiting:
+            self._write()
+        self._writer.close()
+
+    def add(self, part: bytes) -> None:
+        """Add a table that `encode_table` wrote."""
+        pa, _ = import_pyarrow()
+        table = pa.ipc.open_file(part).read_all()
+        self._waiting.append(table)
+        self.waiting_bytes += table.nbytes
+        if self.waiting_bytes >= JOINED_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        pa, _ = import_pyarrow()
+        self._writer.write_table(pa.concat_tables(self._waiting))
+        self._waiting, self.waiting_bytes = [], 0
+        self.n_groups += 1
+
+
 def encode_table(rows: Sequence[Row], *, schema: Any) -> bytes:
     """Write rows as an Arrow file, which keeps all types."""
-    pa, _ = _import_pyarrow()
+    pa, _ = import_pyarrow()
     sink = io.BytesIO()
     columns = [_to_array([row[field.name] for row in rows], field) for field in schema]
     with pa.ipc.new_file(sink, schema) as writer:
@@ -137,7 +174,7 @@ def _to_array(values: list[Any], field: Any) -> Any:
 
     RAISES (BioclinError): One is not of its type: a date that was shifted may be too late for it.
     """
-    pa, _ = _import_pyarrow()
+    pa, _ = import_pyarrow()
     try:
         if not any(isinstance(value, ArrowValue) for value in values):
             return pa.array(values, type=field.type)
@@ -154,7 +191,7 @@ def _to_array(values: list[Any], field: Any) -> Any:
 
 def _paths(path: str, type: Any) -> list[str]:
     """List the paths of a column's fields."""
-    pa, _ = _import_pyarrow()
+    pa, _ = import_pyarrow()
     if pa.types.is_struct(type):
         inner = [type.field(i) for i in range(type.num_fields)]
         return [p for field in inner for p in _paths(f"{path}.{field.name}", field.type)]
@@ -174,7 +211,7 @@ def _to_rows(batch: Any) -> Iterator[Row | str]:
 
 def _to_values(column: Any) -> list[Any]:
     """Convert a column: what would not come back as it was is an `ArrowValue`."""
-    pa, _ = _import_pyarrow()
+    pa, _ = import_pyarrow()
     try:
         values = column.to_pylist()
         if _is_plain(column.type) or _comes_back(values, column):
@@ -191,14 +228,14 @@ def _to_values(column: Any) -> list[Any]:
 
 def _is_plain(type: Any) -> bool:
     """Check whether all values of a type come back as they were."""
-    pa, _ = _import_pyarrow()
+    pa, _ = import_pyarrow()
     is_number = pa.types.is_integer(type) or pa.types.is_float32(type) or pa.types.is_float64(type)
     is_text = pa.types.is_string(type) or pa.types.is_large_string(type)
     return is_number or is_text or pa.types.is_boolean(type) or pa.types.is_null(type)
 
 
 def _comes_back(values: list[Any], column: Any) -> bool:
-    pa, _ = _import_pyarrow()
+    pa, _ = import_pyarrow()
     again = pa.array(values, type=column.type)
     if pa.types.is_dictionary(column.type):
         again, column = again.dictionary_decode(), column.dictionary_decode()
@@ -215,7 +252,7 @@ def _next_batch(batches: Iterator[Any], path: Path) -> Any:
 
 @without_context()
 def _open_parquet(path: Path) -> Any:
-    _, pq = _import_pyarrow()
+    _, pq = import_pyarrow()
     try:
         return pq.ParquetFile(path)
     except Exception as error:
@@ -228,7 +265,12 @@ def _broken(path: Path, error: Exception) -> BioclinError:
     )
 
 
-def _import_pyarrow() -> tuple[Any, Any]:
+def import_pyarrow() -> tuple[Any, Any]:
+    """Import pyarrow.
+
+    RETURNS (tuple): pyarrow, and pyarrow.parquet.
+    RAISES (BioclinError): It is not installed.
+    """
     try:
         import pyarrow
         import pyarrow.parquet

@@ -2,31 +2,46 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BioclinError
 from ..parallel import map_parts
 from .records import Form, Record, Unreadable
-from .work import Counts, Done, Work
+from .work import Counts, Done, Joins, Work
 
 PART_RECORDS = 100
 MAX_PLACES = 1000  # of skipped records that the audit lists
 
 
 class Part(NamedTuple):
-    """The records from `number * PART_RECORDS` on, counted from 0."""
+    """The records from `number` times the size of a part on, counted from 0."""
 
     number: int
     records: list[Record]
     unreadable: list[Unreadable]
 
 
-def cut(records: Iterable[Record | Unreadable]) -> Iterator[Part]:
+class Portion(NamedTuple):
+    """How much of the input is read, and how it is cut.
+
+    limit (int | None): Records that are read, the first ones; None for all.
+    part_records (int): Records of a part.
+    """
+
+    limit: int | None = None
+    part_records: int = PART_RECORDS
+
+
+ALL = Portion()
+
+
+def cut(records: Iterable[Record | Unreadable], part_records: int = PART_RECORDS) -> Iterator[Part]:
     """Cut the input into parts by position, so that skipped records do not shift them."""
     part = Part(0, [], [])
     for record in records:
-        number = (record.number - 1) // PART_RECORDS
+        number = (record.number - 1) // part_records
         if number != part.number:
             yield part
             part = Part(number, [], [])
@@ -56,6 +71,8 @@ def run_parts(
     processes: int,
     skip_bad: bool,
     on_progress: Callable[[float, int], None],
+    on_done: Callable[[Done], None] = lambda done: None,
+    portion: Portion = ALL,
 ) -> tuple[int, Counts]:
     """Process every part that is not finished yet.
 
@@ -66,6 +83,8 @@ def run_parts(
     skip_bad (bool): Leave unreadable records out, and count them.
     on_progress (Callable): Called with the share of the input that is done, from 0 to 1, and the
         number of records that this run has processed.
+    on_done (Callable): Called before it with each part that this run has made.
+    portion (Portion): How the input is cut.
     RETURNS (tuple[int, Counts]): Number of parts, and the sum of their counts with "read",
         "skipped", the `places` of those that cannot be read, and the `refused` ones.
     RAISES (BioclinError): A record cannot be read, or was refused, and `skip_bad` is off; or all
@@ -86,7 +105,8 @@ def run_parts(
 
     def unfinished() -> Iterator[Part]:
         nonlocal n_parts
-        for part in cut(form.read()):
+        records = islice(form.read(), portion.limit)
+        for part in cut(records, portion.part_records):
             if part.unreadable and not skip_bad:
                 raise stop(str(part.unreadable[0].error))
             places.extend(bad.place for bad in part.unreadable)
@@ -111,7 +131,9 @@ def run_parts(
         work.write(part.number, done)
         add(done)
         n_made += len(part.records)
-        on_progress(form.done / form.total if form.total else 1.0, n_made)
+        on_done(done)
+        share = form.done / form.total if form.total else 1.0
+        on_progress(max(share, total["read"] / portion.limit) if portion.limit else share, n_made)
     return n_parts, {**total, "places": places, "refused": refused}
 
 
@@ -125,19 +147,32 @@ def make_output(
     processes: int,
     skip_bad: bool,
     on_progress: Callable[[float, int], None],
+    on_done: Callable[[Done], None] = lambda done: None,
+    portion: Portion = ALL,
+    target: Joins | None = None,
+    quarantine: Path | None = None,
 ) -> Counts:
     """Process the parts, join them, and move the result into place. See also `run_parts`.
 
     audit (Path): File for what `make_audit` makes of the counts, as JSON.
+    target (Joins | None): Makes the output; None for the form of the input.
+    quarantine (Path | None): File for the records that are not in the output.
     RETURNS (Counts): The counts of all parts.
     RAISES (BioclinError): Something went wrong. The output is then as it was before.
     """
     try:
         n_parts, counts = run_parts(
-            form, work, start, processes=processes, skip_bad=skip_bad, on_progress=on_progress
+            form,
+            work,
+            start,
+            processes=processes,
+            skip_bad=skip_bad,
+            on_progress=on_progress,
+            on_done=on_done,
+            portion=portion,
         )
         content = json.dumps(make_audit(counts), indent=2, ensure_ascii=False) + "\n"
-        work.finish(form, n_parts, audit, content.encode("utf-8"))
+        work.finish(target or form, n_parts, audit, content.encode("utf-8"), quarantine)
     except (OSError, BioclinError) as error:
         raise work.give_up(error) from None
     except BaseException:

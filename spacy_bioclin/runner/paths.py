@@ -1,7 +1,7 @@
 """Decide where an output may go."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..errors import BioclinError
@@ -20,33 +20,47 @@ def check_output(
     *,
     overwrite: bool,
     resume: bool,
+    suffix: str | None = None,
+    record: Path | None = None,
+    beside: Sequence[Path] = (),
 ) -> None:
     """Refuse an output that would replace something, or has another form than the input.
 
     others (Iterable[Path | None]): Other inputs, None for one that was not given.
     resume (bool): Whether the user gave --resume.
+    suffix (str | None): Ending of the output, "" for a folder; None for the form of the input.
+    record (Path | None): File about the run that is beside the output; None for the audit.
+    beside (Sequence[Path]): Other files that are written beside the output.
     RAISES (BioclinError): The output is there already, has another form, or is in the input.
     """
     if out.name in ("", ".."):
         raise BioclinError(f"{out}: is the current folder or above it; give another OUT")
-    audit = find_audit(out)
+    audit = record or find_audit(out)
+    is_folder = source.is_dir() if suffix is None else not suffix
     inputs = [source, *(path for path in others if path is not None)]
-    for path in (audit, out):
+    for path in (audit, *beside, out):
         check_place(path)
         check_inputs(path, inputs)
     if source.is_dir() and source.resolve() in out.resolve().parents:
         raise BioclinError(f"{out}: is in the input {source}; give an OUT outside it")
-    if not source.is_dir() and out.suffix.lower() != source.suffix.lower():
+    if suffix is None and not is_folder and out.suffix.lower() != source.suffix.lower():
         raise BioclinError(f"{out}: want the form of IN, an ending {source.suffix}")
+    if suffix and out.suffix.lower() != suffix:
+        raise BioclinError(f"{out}: want an ending {suffix}, or another form with --to")
     if os.path.lexists(out):
         if not overwrite:
             raise BioclinError(f"{out}: exists already; give another name, or --overwrite")
-        if out.is_dir() != source.is_dir():
-            raise BioclinError(f"{out}: want the form of IN: both folders, or both files")
+        if out.is_dir() != is_folder:
+            if suffix is None:
+                raise BioclinError(f"{out}: want the form of IN: both folders, or both files")
+            found, want = ("file", "folder") if is_folder else ("folder", "file")
+            raise BioclinError(f"{out}: is a {found}, and the output is a {want}; give another")
         if out.is_dir() and not audit.exists():
             raise BioclinError(
                 f"{out}: not an output of this command ({audit.name} is not beside it), so it is "
                 "not replaced; remove it yourself, or give another name"
             )
-    elif audit.exists() and not (overwrite or resume):
-        raise BioclinError(f"{audit}: exists already; give another OUT, or --overwrite")
+    elif not (overwrite or resume):
+        for path in (audit, *beside):
+            if path.exists():
+                raise BioclinError(f"{path}: exists already; give another OUT, or --overwrite")

@@ -12,9 +12,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, Protocol
 
 from ..errors import BioclinError
 from ..interrupts import deferred, note_output, tell
@@ -27,7 +27,6 @@ from ..outputs import (
     replace,
     write_atomic,
 )
-from .records import Form
 
 MANIFEST = "manifest.json"
 
@@ -38,11 +37,21 @@ class Done(NamedTuple):
     """A part that is finished: its bytes in the output's form, and what was counted.
 
     refused (Sequence[dict[str, str]]): Records that are not in it: place, perhaps id, and reason.
+    quarantined (Sequence[dict[str, Any]]): What the quarantine file has about records that are not
+        in it, those that cannot be read included, in the order of the input.
     """
 
     data: bytes
     counts: Counts
     refused: Sequence[dict[str, str]] = ()
+    quarantined: Sequence[dict[str, Any]] = ()
+
+
+class Joins(Protocol):
+    """What makes an output from its parts: the form of an input, or another target."""
+
+    def join(self, parts: Iterable[bytes], target: Path) -> None:
+        """Make the output from its parts, in order."""
 
 
 class Work:
@@ -113,6 +122,7 @@ class Work:
             "part": index,
             "counts": done.counts,
             "refused": list(done.refused),
+            "quarantined": list(done.quarantined),
         }
         body = json.dumps(head, ensure_ascii=False).encode("utf-8") + b"\n" + done.data
         digest = hashlib.sha256(body).hexdigest().encode("ascii")
@@ -132,14 +142,15 @@ class Work:
             line, _, data = body.partition(b"\n")
             head = json.loads(line)
             if (head["settings"], head["part"]) == (self.hash, index):
-                return Done(data, head["counts"], head["refused"])
+                return Done(data, head["counts"], head["refused"], head.get("quarantined", ()))
         self.damaged.append(path.name)
         remove(path)
         return None
 
-    def data(self, n_parts: int) -> Iterator[bytes]:
+    def data(self, n_parts: int, quarantine: IO[bytes] | None = None) -> Iterator[bytes]:
         """Read the data of the parts in order.
 
+        quarantine (IO[bytes] | None): File to which the quarantined records are written.
         RAISES (BioclinError): A part is not as it was written.
         """
         for index in range(n_parts):
@@ -149,21 +160,44 @@ class Work:
                     f"{self.path(index)}: is not as it was written; check the disk, and run the "
                     "same command again with --resume, which makes this part again"
                 )
+            if quarantine is not None:
+                for row in done.quarantined:
+                    line = json.dumps(row, ensure_ascii=False) + "\n"
+                    quarantine.write(line.encode("utf-8"))
             yield done.data
 
-    def finish(self, form: Form, n_parts: int, audit: Path, content: bytes) -> None:
+    def finish(
+        self,
+        target: Joins,
+        n_parts: int,
+        audit: Path,
+        content: bytes,
+        quarantine: Path | None = None,
+    ) -> None:
         """Join the parts and move the result into place.
 
         The audit is written first, so that an output always has one.
+
+        quarantine (Path | None): File for the quarantined records. There is none if there are none.
         """
         joined = self.folder / "joined"
         remove(joined)
         remove(self.folder / f"{self.out.name}{OLD}")
-        form.join(self.data(n_parts), joined)
+        skipped = self.folder / "quarantine"
+        with skipped.open("wb") as file:
+            target.join(self.data(n_parts, file), joined)
+            file.flush()
+            os.fsync(file.fileno())
+        skipped.chmod(0o600)
         joined.chmod(0o700 if joined.is_dir() else 0o600)  # what was not found is still PHI
         # An output without its audit, or beside its parts, cannot be resumed.
         with deferred(), naming(self.out):
             write_atomic(audit, content)
+            if quarantine is not None:
+                if skipped.stat().st_size:
+                    replace(skipped, quarantine)
+                else:
+                    remove(quarantine)  # of an earlier run
             replace(joined, self.out, new=not self.overwrite)
             note_output(self.out)
             shutil.rmtree(self.folder)
@@ -179,7 +213,8 @@ class Work:
     def clean(self) -> None:
         """Remove what is incomplete, and everything if no part is finished."""
         if any(self.folder.glob("*.part")):
-            remove(self.folder / "joined")
+            for name in ("joined", "quarantine"):
+                remove(self.folder / name)
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
 

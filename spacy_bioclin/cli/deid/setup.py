@@ -124,17 +124,9 @@ class Setup(NamedTuple):
 
     def name(self) -> tuple[str, str] | None:
         """Read the name and the version of the pipeline; None for rules alone."""
-        from spacy.util import load_meta
+        from ..loading import find_name
 
-        from ...vocab import find_folder
-
-        if self.pipeline is None:
-            return None
-        try:
-            meta = load_meta(find_folder(self.pipeline) / "meta.json")
-        except (OSError, ValueError):
-            return Path(self.pipeline).name, ""  # loading it says what is wrong
-        return Path(self.pipeline).name, str(meta["version"])
+        return None if self.pipeline is None else find_name(self.pipeline)
 
 
 def describe_setup(found: dict[str, str], name: tuple[str, str] | None) -> dict[str, Any]:

@@ -87,6 +87,12 @@ COMMANDS = {
     "deid of a folder": Command(
         ["deid", "brat", "OUT", "--lang", "es", "--rules-only"], "/", "brat", True
     ),
+    "run": Command(["run", "model", "n.jsonl", "OUT"], ".jsonl", "n.jsonl", True),
+    "run to parquet": Command(
+        ["run", "model", "n.jsonl", "OUT", "--to", "parquet"], "/", "n.jsonl", True
+    ),
+    "run to spacy": Command(["run", "model", "brat", "OUT", "--to", "spacy"], "/", "brat", True),
+    "run to brat": Command(["run", "model", "brat", "OUT", "--to", "brat"], "/", "brat", True),
     "deid-key": Command(["deid-key", "OUT"], ".key", "n.txt", True),
     "calibrate": Command(["calibrate", "phi", "c.spacy", "-o", "OUT"], "/", "phi"),
     "invent-notes": Command(
@@ -303,7 +309,9 @@ def test_notes_are_private(ready: Path, tmp_path: Path, name: str) -> None:
     wanted = (0o700 if out.is_dir() else 0o600) if command.private else None
     assert wanted is None or bits == wanted
     if command.private and out.is_dir():
-        assert {path.stat().st_mode & 0o777 for path in out.rglob("*")} == {0o600}
+        inside = [*out.rglob("*")]
+        assert {path.stat().st_mode & 0o777 for path in inside if path.is_file()} == {0o600}
+        assert {path.stat().st_mode & 0o777 for path in inside if path.is_dir()} <= {0o700}
     assert [path for path in out.parent.iterdir() if path.name.startswith(".")] == []
     if name in NEVER_OVERWRITES:
         return

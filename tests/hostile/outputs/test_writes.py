@@ -38,6 +38,8 @@ FILLS_AN_OUTPUT = {
     "packaging.build",
     "pretraining.architecture.write_encoder",
     "pretraining.trainer.save_encoder",
+    "runner.notes.tables",
+    "runner.notes.targets.join",
     "runner.parquet.join",
     "runner.records.join",
     "runner.work",
