@@ -1,0 +1,1 @@
+"""What a pipeline found, as rows of OMOP and resources of FHIR."""
