@@ -8,6 +8,9 @@ ROOT = next(path for path in Path(__file__).resolve().parents if (path / "setup.
 RESULTS = ROOT / "benchmarks" / "results"
 NAMES = {
     "bc5cdr": "BC5CDR (en)",
+    "bc5cdr-chemical": "BC5CDR, chemicals alone (en)",
+    "bc5cdr-disease": "BC5CDR, diseases alone (en)",
+    "jnlpba": "JNLPBA (en)",
     "ncbi-disease": "NCBI-disease (en)",
     "meddocan": "MEDDOCAN (es)",
     "pharmaconer": "PharmaCoNER (es)",

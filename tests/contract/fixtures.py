@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 CONFIGS = Path(__file__).parents[2] / "configs"
 # These have every kind of component and `tok2vec`; the others are tried with `-m slow`.
 QUICK = ("deid", "demo")
-# The corpora of `several` are for `bioclin train`: spaCy's commands, which would let every component
-# learn from every corpus, are refused. The others learn from annotations that this corpus lacks; the
-# tests of their rooms train, store and load them.
+# The corpora of `several` are for `bioclin train`: spaCy's commands, which would let every
+# component learn from every corpus, are refused. The others learn from annotations that this corpus
+# lacks; the tests of their rooms train, store and load them.
 OTHERS = ("several", "relations", "relations-markers", "pairs", "textcat")
 NAMES = [
     pytest.param(path.stem, marks=[] if path.stem in QUICK else pytest.mark.slow)

@@ -105,4 +105,6 @@ def test_recipes_configs_and_sweeps_follow_the_rule() -> None:
     for path in (CONFIGS / "sweeps").glob("*.yml"):
         plan = srsly.read_yaml(path)
         strategies = plan.get("strategies", {}).values()
-        assert not any(RULE in settings for settings in (plan.get("settings", {}), *strategies)), path.name
+        assert not any(RULE in settings for settings in (plan.get("settings", {}), *strategies)), (
+            path.name
+        )
