@@ -27,7 +27,7 @@ LEFT_OUT = (
     "RoBERTa-large",
     "Bio-LM large (PM-M3-Voc)",
 )
-INPUTS = {"spans": "pooled spans", "markers": "markers", "pairs": "[CLS]", "texts": "mean"}
+INPUTS = {"spans": "pooled spans", "markers": "markers", "pairs": "pair", "texts": "mean"}
 
 
 def heads_table() -> str:
@@ -73,7 +73,8 @@ def heads_line() -> str:
     )
     return (
         "`bioclin-sm` has 14 million weights, the published encoders 110 million. "
-        f"{_base_size_line(result)} One seed; the "
+        f"{_base_size_line(result)} RQE was measured "
+        "with a head that reads [CLS] alone, before `compare_texts`. One seed; the "
         "trainings are short, and every trial is scored once on test. The negative pairs of RQE's "
         "train and dev are random questions, "
         "those of its test are not. The entities of relations are given, those of BC5CDR with "

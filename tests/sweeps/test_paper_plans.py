@@ -125,9 +125,10 @@ def run_small(plan: Plan, out: Path) -> None:
     assert [one["error"] for one in results] == [None] * len(results)
     assert {one["status"] for one in results} == {DONE}
     tables = write_report("small", out, plan, results, against=None)
-    shown = [row[0] for name in ("lewis", "mulyar") if name in tables for row in tables[name].rows]
+    # The table of Lewis et al. leaves out tasks of which one fold was run: it chooses.
+    shown = {cell for table in tables.values() for row in (table.head, *table.rows) for cell in row}
     tasks = [name for name, corpus in plan.tasks.items() if not corpus.joint]
-    assert set(tasks) <= set(shown)
+    assert set(tasks) <= shown
 
 
 def with_invented(plan: Plan, folder: Path) -> Plan:
