@@ -9,6 +9,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -91,6 +92,17 @@ def read_yaml(path: Path) -> Any:
 
 
 @without_context()
+def get_entry_text(path: Path, name: str) -> str:
+    """Extract the text of a top-level key of a YAML file, with its comments.
+
+    path (Path): The file, in which nothing but such keys and comments is unindented.
+    name (str): The key.
+    """
+    _, _, after = f"\n{path.read_text('utf-8')}".partition(f"\n{name}:\n")
+    lines = takewhile(lambda line: line[:1] in ("", " "), after.splitlines())
+    return "\n".join([f"{name}:", *lines]).rstrip()
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read the JSON object of a file.
 

@@ -1,13 +1,12 @@
 """The pretraining recipes of `pretraining.yml`."""
 
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, model_validator
 
 from ..errors import BioclinError
-from ..settings import Settings, read_settings, read_yaml
+from ..settings import Settings, get_entry_text, read_settings, read_yaml
 
 PRETRAINING = Path(__file__).with_name("pretraining.yml")
 TOKENS = "tokens"  # a published value that follows from the settings
@@ -132,7 +131,4 @@ def get_pretraining_text(name: str) -> str:
     RAISES (BioclinError): There is no recipe of this name.
     """
     find_pretraining(name)
-    text = PRETRAINING.read_text(encoding="utf-8")
-    _, _, after = f"\n{text}".partition(f"\n{name}:\n")
-    lines = list(takewhile(lambda line: line[:1] in ("", " "), after.splitlines()))
-    return "\n".join([f"{name}:", *lines]).rstrip()
+    return get_entry_text(PRETRAINING, name)

@@ -1,6 +1,5 @@
 """The fine-tuning recipes of `recipes.yml`, and how they change a config."""
 
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,7 +7,7 @@ from pydantic import Field, model_validator
 from thinc.api import Config
 
 from ..errors import BioclinError
-from ..settings import Settings, read_settings, read_yaml
+from ..settings import Settings, get_entry_text, read_settings, read_yaml
 from .overrides import apply_settings as apply_settings  # its documented place
 from .recipe_configs import (
     find_listeners,
@@ -99,10 +98,7 @@ def get_recipe_text(name: str) -> str:
     RAISES (BioclinError): There is no recipe of this name.
     """
     find_recipe(name)
-    text = RECIPES.read_text(encoding="utf-8")
-    _, _, after = f"\n{text}".partition(f"\n{name}:\n")
-    lines = list(takewhile(lambda line: line[:1] in ("", " "), after.splitlines()))
-    return "\n".join([f"{name}:", *lines]).rstrip()
+    return get_entry_text(RECIPES, name)
 
 
 def apply_recipe(config: Config, recipe: Recipe) -> None:

@@ -4,7 +4,6 @@ A record that would still contain something that was hidden is never written.
 """
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +16,7 @@ from ..deid.surrogates.dates import shift_days
 from ..errors import BioclinError
 from .columns import FILE, KNOWN, Columns, Row, find_field, find_kind, map_fields, walk_fields
 from .leaks import Hidden, find_names
-from .memory import memory_zone
+from .memory import quiet_zone
 from .notes.annotate import annotate
 from .parts import Part, add_counts
 from .records import Form, Record, TextFiles
@@ -149,10 +148,8 @@ class DeidJob(NamedTuple):
             )
 
         def make_part(part: Part) -> Done:
-            # A library's warning may quote a note.
             texts = (record.row[self.columns.text] for record in part.records)
-            with warnings.catch_warnings(), memory_zone(nlp, texts):
-                warnings.simplefilter("ignore")
+            with quiet_zone(nlp, texts):
                 return self.make_part(nlp, part)
 
         return make_part

@@ -5,6 +5,7 @@ typing errors. What is seen in a memory zone is freed at its end.
 """
 
 import gc
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -48,6 +49,17 @@ def memory_zone(nlp: "Language", texts: Iterable[str] = ()) -> Iterator[None]:
         yield
     finally:
         zone.leave(nlp, thread)
+
+
+@contextmanager
+def quiet_zone(nlp: "Language", texts: Iterable[str]) -> Iterator[None]:
+    """Free memory as `memory_zone` does, and show no warnings: one of a library may quote a note.
+
+    nlp, texts: See `memory_zone`.
+    """
+    with warnings.catch_warnings(), memory_zone(nlp, texts):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def map_docs(

@@ -1,13 +1,12 @@
 """Annotate the parts of an input: what each process of `bioclin run` does."""
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...encoders.cleaner import clean_doc
 from ...errors import BioclinError
 from ..columns import FILE, Columns, Row, find_field
-from ..memory import memory_zone
+from ..memory import quiet_zone
 from ..parts import Part, add_counts
 from ..records import Record
 from ..stamps import as_text
@@ -52,10 +51,8 @@ class AnnotateJob(NamedTuple):
         watch_coverage(nlp)
 
         def make_part(part: Part) -> Done:
-            # A library's warning may quote a note.
             texts = (record.row[self.columns.text] for record in part.records)
-            with warnings.catch_warnings(), memory_zone(nlp, texts):
-                warnings.simplefilter("ignore")
+            with quiet_zone(nlp, texts):
                 return self.make_part(nlp, part)
 
         return make_part
