@@ -55,7 +55,8 @@ def main(
         typer.Option("--dry-run", help="Print the schedule beside the recipe's; write nothing"),
     ] = False,
     pieces_per_second: Annotated[
-        float | None, typer.Option(help="Speed for the hours of --dry-run. Default: an upper bound.")
+        float | None,
+        typer.Option(help="Speed for the hours of --dry-run. Default: an upper bound."),
     ] = None,
 ) -> None:
     """Train an encoder to predict masked pieces, from scratch or continued.

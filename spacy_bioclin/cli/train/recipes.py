@@ -1,4 +1,4 @@
-"""`bioclin recipes`: List the papers' recipes for fine-tuning and pretraining; write a config that follows one."""
+"""`bioclin recipes`: List the papers' recipes; write a config that follows one."""
 
 from collections.abc import Callable
 from pathlib import Path
