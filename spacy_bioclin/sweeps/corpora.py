@@ -115,7 +115,7 @@ def _copy_docs(
 
 def _make_mover(layer: str, own: str) -> Callable[[Doc], None]:
     """Make what moves the entities of a layer to another one, so that several heads can write
-    the published ones side by side."""
+    their entities side by side."""
 
     def move(doc: Doc) -> None:
         in_group = layer in doc.spans  # also those of doc.ents that overlap
