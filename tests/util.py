@@ -1,6 +1,9 @@
 """Makers of what many tests need: tiny tokenizers and encoders, built on the spot."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 def tiny_tokenizer(kind: str, texts: list[str], vocab_size: int = 300):  # type: ignore[no-untyped-def]
@@ -150,3 +153,22 @@ def use_packages(monkeypatch, site: Path) -> None:  # type: ignore[no-untyped-de
         name = info.name.partition("-")[0]
         monkeypatch.setitem(sys.modules, name, None)  # so that it is forgotten in the end
         del sys.modules[name]
+
+
+@contextmanager
+def replaced_extension(kind: Any, name: str, default: Any) -> Iterator[None]:
+    """Give `Doc`, `Span` or `Token` an extension that can be set; afterwards it is as it was."""
+    before = kind.get_extension(name) if kind.has_extension(name) else None
+    kind.set_extension(name, default=default, force=True)
+    try:
+        yield
+    finally:
+        kind.remove_extension(name)
+        if before is not None:
+            value, method, getter, setter = before
+            if method is None and getter is None:
+                kind.set_extension(name, default=value)
+            elif method is not None:
+                kind.set_extension(name, method=method)
+            else:
+                kind.set_extension(name, getter=getter, setter=setter)

@@ -21,6 +21,7 @@ from spacy_bioclin.deid.vault import restore, seal_originals
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.spans import install_extensions
 from spacy_bioclin.text import find_leaks
+from tests.util import replaced_extension
 
 KEY = b"a key for the tests, no more than that"
 TOKENIZER = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
@@ -247,8 +248,13 @@ def test_without_a_key_only_what_needs_none() -> None:
     assert annotate(nlp, note)._.deid.text == "Acude [NOMBRE_SUJETO_ASISTENCIA] hoy"
 
 
-def test_results_live_in_a_docbin_and_extensions_move() -> None:
-    Span.set_extension("negated", default=False, force=True)
+@pytest.fixture
+def negated():
+    with replaced_extension(Span, "negated", default=False):
+        yield
+
+
+def test_results_live_in_a_docbin_and_extensions_move(negated) -> None:
     doc = annotate(MASKING, Note("Ana Ruiz niega fiebre", [(0, 8, "PATIENT")], []))
     doc.set_ents([doc.char_span(15, 21, label="PROBLEM")])
     doc.ents[0]._.negated = True

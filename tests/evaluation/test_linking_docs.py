@@ -17,6 +17,7 @@ from spacy_bioclin.evaluation.linking import LinkedMention
 from spacy_bioclin.evaluation.linking_docs import compare_links, make_linking_scorer
 from spacy_bioclin.evaluation.spans import Counts
 from spacy_bioclin.types import GOLD_KEY
+from tests.util import replaced_extension
 
 WORDS = ["Fiebre", "y", "dolor", "lumbar", "."]  # 0-6, 7-8, 9-14, 15-21, 22-23
 
@@ -28,13 +29,8 @@ class Candidate(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def extension():
-    """An extension that a test can write to; afterwards it is as it was, a linker's perhaps."""
-    before = Span.get_extension("candidates") if Span.has_extension("candidates") else None
-    Span.set_extension("candidates", default=None, force=True)
-    yield
-    Span.remove_extension("candidates")
-    if before is not None:
-        Span.set_extension("candidates", getter=before[2])
+    with replaced_extension(Span, "candidates", default=None):
+        yield
 
 
 def make_doc(spans, key=None, gold=None):
