@@ -9,6 +9,7 @@ from spacy_bioclin.catalog.tasks import load_tasks
 from spacy_bioclin.catalog.tasks.task import Task
 
 ENCODER = "bioclin-sm"
+SWEEPS = ("sweep_euadr", "sweep_quaero")
 
 
 class Paper(NamedTuple):
@@ -90,7 +91,7 @@ def _find_ours(task: str, known: Task, metric: str) -> str:
     if known.kind == "entities":
         entities: Mapping[str, Any] = load("ner_sm")["summary"].get(f"{task} bioclin", {})
         value = entities.get("test_f_mean") if metric == "entities_strict_f" else None
-        return "not measured" if value is None else f"{100 * value:.1f}"
+        return _find_in_sweeps(task, metric) if value is None else f"{100 * value:.1f}"
     heads = load("heads")
     rows = [
         (row["dev_mean"], row)
@@ -98,7 +99,7 @@ def _find_ours(task: str, known: Task, metric: str) -> str:
         if key.split()[:2] == [ENCODER, task]
     ]
     if not rows:
-        return "not measured"
+        return _find_in_sweeps(task, metric)
     best = max(rows, key=lambda pair: pair[0])[1]
     trials = [
         one["test"][KEYS[metric]]
@@ -108,3 +109,14 @@ def _find_ours(task: str, known: Task, metric: str) -> str:
         and KEYS[metric] in one["test"]
     ]
     return f"{100 * sum(trials) / len(trials):.1f}" if trials else "not measured"
+
+
+def _find_in_sweeps(task: str, metric: str) -> str:
+    """Find the score of a sweep; of folds, the median of nine as Lewis et al. have it."""
+    for name in SWEEPS:
+        for group in load(name)["groups"]:
+            if (group["task"], group["score"]) == (task, metric):
+                lewis = group["papers"].get("lewis", {}) if "papers" in group else {}
+                value = lewis["value"] if lewis.get("folds") else group["test"]["value"]["mean"]
+                return f"{100 * value:.1f}"
+    return "not measured"
