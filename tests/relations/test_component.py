@@ -105,6 +105,7 @@ def make_examples(nlp, notes=NOTES, **options):
 
 
 def train(nlp, examples, steps=50):
+    fix_random_seed(0)
     nlp.initialize(lambda: examples)
     optimizer = Adam(2e-3)
     first = None

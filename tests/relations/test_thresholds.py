@@ -64,7 +64,7 @@ def test_labels_that_a_config_cannot_have_as_keys(tiny_encoder, tmp_path):
     renamed = [(f"CPR:{i}", head, child) for i, (_, head, child) in enumerate(relations)]
     notes = [(text, entities, renamed)]
     nlp = make_nlp(tiny_encoder)
-    train(nlp, make_examples(nlp, notes), steps=5)
+    train(nlp, make_examples(nlp, notes))
     choose_thresholds(nlp, "relations", [make_reference(nlp, *notes[0])])
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline")
