@@ -126,6 +126,7 @@ def open_training(
     """
     if not is_first_process():
         yield find_checkpoint(out)
+        _end_together()
         return
     fixed = {key: value for key, value in asdict(settings).items() if key != "max_seconds"}
     folders = {role: Path(name) for role, name in read.items() if name and Path(name).exists()}
@@ -138,6 +139,16 @@ def open_training(
     }
     with open_run(out, made_from, inputs=folders.values(), resume=resume):
         yield find_checkpoint(out)
+    _end_together()
+
+
+def _end_together() -> None:
+    """Let the processes of `torchrun` wait for each other, and close their connections.
+
+    A process that ends while another one is still connected to it can abort at its exit."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
 
 
 def find_checkpoint(out: Path) -> str | None:

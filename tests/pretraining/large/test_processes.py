@@ -32,7 +32,7 @@ def run(corpus: Path, start: Path, out: Path, *launcher: str, more: tuple[str, .
         check=False,
         timeout=500,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, done.stderr[-20_000:]
 
 
 @pytest.mark.slow
