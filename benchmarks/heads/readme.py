@@ -15,7 +15,7 @@ TASKS = {
     "rqe": ("RQE, entailment of questions", "accuracy"),
     "biosses": ("BIOSSES, similarity of sentences, folds", "Pearson"),
     "hoc": ("Hallmarks of Cancer, 10 classes", "F1 by example"),
-    "gad": ("GAD, published fold and two of ours", "F1"),
+    "gad": ("GAD, published fold and three of ours", "F1"),
 }
 # Encoder -> layers and width.
 SIZES = {ENCODER: (4, 384), "base": (12, 768)}
