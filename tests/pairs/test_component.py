@@ -86,7 +86,7 @@ def test_scores_are_learned_at_any_scale(tiny_encoder, tmp_path, hidden):
     model = {**nlp.config["components"]["pairs"]["model"], "hidden": hidden, "dropout": 0.0}
     nlp.remove_pipe("pairs")
     nlp.add_pipe("bioclin_pairs", name="pairs", config={"objective": "regression", "model": model})
-    losses = train(nlp, make_graded(nlp), steps=100)
+    losses = train(nlp, make_graded(nlp), steps=200)
     assert nlp.get_pipe("pairs").scale == pytest.approx((150.0, 7500**0.5))
     assert losses["pairs"] < 0.2
     doc = nlp(make_pair(nlp, *PAIRS[0][:2]))
