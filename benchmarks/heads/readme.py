@@ -73,10 +73,8 @@ def heads_line() -> str:
     )
     return (
         "`bioclin-sm` has 14 million weights, the published encoders 110 million. "
-        f"{_base_size_line(result)} RQE was measured "
-        "with a head that reads [CLS] alone, before `compare_texts`. One seed; the "
-        "trainings are short, and every trial is scored once on test. The negative pairs of RQE's "
-        "train and dev are random questions, "
+        f"{_base_size_line(result)} One seed; the trainings are short, and every trial is scored "
+        "once on test. The negative pairs of RQE's train and dev are random questions, "
         "those of its test are not. The entities of relations are given, those of BC5CDR with "
         "their concept ids; relations across sentences count as missed in the sentence tasks. "
         f"Updates: {updates}. Splits that no source has are made by a hash of ids "
