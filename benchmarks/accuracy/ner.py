@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import spacy
 import torch
+from spacy.training import Example
 
 from benchmarks.corpora import LEWIS, NAMES, TEMIST, annotate, encoder_folder, prepare
 from benchmarks.harness import (
@@ -45,6 +46,9 @@ from benchmarks.harness import (
 from benchmarks.training.yardstick import BASE_CHOICE, merge_choices
 from spacy_bioclin.catalog.tasks import find_task
 from spacy_bioclin.corpora.docbin import read_docs
+from spacy_bioclin.evaluation.metrics import ENTS
+from spacy_bioclin.evaluation.published.entities import score_entities_blue
+from spacy_bioclin.evaluation.published.scoring import TaskScoring
 from spacy_bioclin.training.state import STATE
 
 # Updates of 1,024 tokens (minilm, compact, sm) and 512 tokens (random), and peak learning rates,
@@ -233,11 +237,14 @@ def score(pipeline: Path, corpora: Path) -> dict[str, Any]:
     for split in ("dev", "test"):
         references = list(read_docs(corpora / f"{split}.spacy", nlp.vocab))
         list(nlp.pipe([doc.text for doc in references[:4]]))  # warm-up
-        _, scores, seconds = annotate(nlp, references)
+        predicted, scores, seconds = annotate(nlp, references)
         measured |= {f"{split}_{key}": round(scores[f"ents_{key}"], 4) for key in "prf"}
     words = sum(len(doc.text.split()) for doc in references)
+    egs = [Example(*pair) for pair in zip(predicted, references, strict=True)]
+    positions = score_entities_blue(egs, TaskScoring(layers=(ENTS,)))["value"]
     return {
         **measured,
+        "test_positions_f": None if positions is None else round(positions, 4),
         "test_f_per_type": {k: round(v["f"], 4) for k, v in scores["ents_per_type"].items()},
         "annotate_words_per_second": round(words / seconds, 1),
     }
@@ -278,6 +285,7 @@ def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
             "dev_f_mean": mean_on_dev(group),
             "test_f_mean": round(statistics.mean(f1), 4),
             "test_f_sd": round(statistics.stdev(f1), 4) if len(f1) > 1 else None,
+            **_mean_of_positions(group),
             "train_cpu_seconds_median": statistics.median(seconds) if seconds else None,
             "train_peak_memory_mb": max(memory, default=None),
             "annotate_words_per_second_median": statistics.median(
@@ -285,6 +293,12 @@ def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
             ),
         }
     return summary
+
+
+def _mean_of_positions(group: list[dict[str, Any]]) -> dict[str, float]:
+    """Compute the mean F1 of positions (BLUE), which only later trials measured."""
+    f1 = [trial["test_positions_f"] for trial in group if trial.get("test_positions_f") is not None]
+    return {"test_positions_f_mean": round(statistics.mean(f1), 4)} if f1 else {}
 
 
 def result_name(encoder: str) -> str:
