@@ -34,6 +34,8 @@ pytest_plugins = [
     "tests.packaging.fixtures",
     "tests.pretraining.fixtures",
     "tests.runner.fixtures",
+    "tests.runner.postgres",
+    "tests.serving.page.fixtures",
 ]
 
 

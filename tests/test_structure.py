@@ -28,8 +28,8 @@ FLOORS = (
     ("catalog", "corpora", "tokenization", "evaluation", "runs"),
     ("encoders", "training", "deid", "context"),
     ("ner", "relations", "pairs", "linking"),
-    ("pretraining", "packaging", "runner", "serving"),
-    ("sweeps",),
+    ("pretraining", "packaging", "runner", "suggestions"),
+    ("sweeps", "serving", "notebook"),
     ("cli",),
     ("__main__",),
 )

@@ -54,8 +54,9 @@ def time_run(pipeline: str, texts: list[str], n_first: int, form: str, processes
     from spacy_bioclin.cli.loading import load_pipeline
     from spacy_bioclin.cli.run.run import make_job
     from spacy_bioclin.runner.columns import Columns
+    from spacy_bioclin.runner.engines.local import LocalEngine
     from spacy_bioclin.runner.notes.job import PART_RECORDS
-    from spacy_bioclin.runner.notes.sources import open_notes
+    from spacy_bioclin.runner.sources.opening import open_notes
     from spacy_bioclin.runner.parts import Portion, make_output
     from spacy_bioclin.runner.work import Work
 
@@ -81,7 +82,7 @@ def time_run(pipeline: str, texts: list[str], n_first: int, form: str, processes
             job.start,
             Path(name) / "run.json",
             dict,
-            processes=processes,
+            engine=LocalEngine(processes),
             skip_bad=False,
             on_progress=show,
             portion=Portion(None, PART_RECORDS),

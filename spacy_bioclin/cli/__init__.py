@@ -36,6 +36,8 @@ app = _App(
 COMMANDS = (
     "data.convert",
     "data.convert_table",
+    "data.export",
+    "data.suggest",
     "data.prepare",
     "data.tasks",
     "data.fetch",
@@ -66,6 +68,7 @@ COMMANDS = (
     "run.annotate",
     "run.run",
     "run.info",
+    "run.serve",
 )
 # One module with several commands for each group.
 GROUPS = ("link.kb", "data.encoders", "train.recipes")

@@ -1,28 +1,21 @@
-"""Render what the components of this folder found: one HTML page, and options for displaCy."""
+"""Render what the components of this folder found as one HTML page."""
 
 from collections.abc import Iterator, Mapping
-from itertools import cycle, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spacy.tokens import Doc, Span
 
 from ..pages import render_template
 from ..spans import get_spans
-from .measurements import measurement
 from .measurements.measurement import Measurement
 from .measurements.store import get_measurements
-from .rules.attributes import CUE, SCOPE, SPANS_KEY, get_modifiers
+from .rules.attributes import CUE, SPANS_KEY, get_modifiers
 from .rules.rule_data import KINDS
 from .sections.result import find_key, get_sections
-from .sections.rules import read_categories
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
-CUE_COLOURS = dict(zip(KINDS, ("#f4a7a3", "#f7d486", "#cfd4da", "#c3b5ee", "#a9d8f0"), strict=True))
-SCOPE_COLOURS = dict(
-    zip(KINDS, ("#fbe3e1", "#fdf3d7", "#eef0f2", "#ebe6fa", "#e2f3fb"), strict=True)
-)
-PASTELS = ("#cfe3f5", "#d5eed3", "#f9e0c6", "#e6d9f1", "#f6d3df", "#d0efe9", "#efe9c3", "#dfe3e8")
 
 
 class Piece(NamedTuple):
@@ -76,20 +69,6 @@ def render_context(
     """
     notes = {name: list(_make_blocks(doc, spans_key)) for name, doc in docs.items()}
     return render_template(TEMPLATE, title=title, notes=notes, kinds=KINDS)
-
-
-def make_displacy_options(spans_key: str) -> dict[str, Any]:
-    """Make the options with which displaCy shows a span group of `style="span"` in colours.
-
-    spans_key (str): "sections", "section_titles", "context", "measurements", or another name that
-        the config gives them.
-    RETURNS (dict[str, Any]): For `spacy.displacy.render(doc, style="span", options=...)`.
-    """
-    colours = dict(zip(sorted(read_categories()), cycle(PASTELS), strict=False))
-    colours.update(zip(measurement.KINDS, cycle(PASTELS), strict=False))
-    colours.update({kind + CUE: colour for kind, colour in CUE_COLOURS.items()})
-    colours.update({kind + SCOPE: colour for kind, colour in SCOPE_COLOURS.items()})
-    return {"spans_key": spans_key, "colors": colours}
 
 
 def describe_measurement(one: Measurement) -> str:

@@ -26,6 +26,8 @@ PAIR = "[0-9]{1,18} [0-9]{1,18}"
 SPAN = re.compile(rf"(T\S*)\t(\S+) ({PAIR}(?:;{PAIR})*)\t(.*?)(\r?)")
 RELATION = re.compile(r"(R\S*)\t(\S+)((?: [^\s:]+:\S+)+)(\s*)")
 NOTE = re.compile(r"(#\S*)\t(\S+) (\S+)\t(.*?)(\r?)")
+# Name, id of what it is about, and perhaps a value.
+ATTRIBUTE = re.compile(r"A\S*\t(\S+) (\S+)(?: (.+))?")
 # An annotator's note made of words that all hold a digit gives terminology ids: "54115009",
 # "8000/6", "CHEBI:15377". "check" does not, nor does "<null>", PharmaCoNER's "no code".
 CONCEPT_IDS = re.compile(r"\s*\S*\d\S*(?:\s+\S*\d\S*)*\s*")
@@ -186,6 +188,11 @@ def _written_ids(note: NoteAnnotation) -> list[str]:
 
 def _concept_ids(note: NoteAnnotation) -> tuple[str, ...]:
     return tuple(id for id in _written_ids(note) if not ROUNDED_ID.fullmatch(id))
+
+
+def states_concept_ids(note: NoteAnnotation) -> bool:
+    """Check whether a note says nothing but the concept ids of a span."""
+    return note.text.split() == list(_concept_ids(note)) != []
 
 
 def count_rounded_ids(annotations: Iterable[Annotation]) -> int:

@@ -24,6 +24,7 @@ from .brat import count_rounded_ids
 from .relations.gold import Arguments, Level, RelationLabels, find_gold_relations
 from .relations.predicted import has_predicted, make_annotations, replace_relations
 from .report import LossReport
+from .tools.exchange import UNREAD
 
 # Label -> name of the layer that it belongs to; "*" means every label not named.
 # The layer "ents" is doc.ents (flat) and doc.spans["ents"] (all of it), any other layer L is
@@ -104,6 +105,7 @@ def make_gold_doc(
         _count(doc, spans, not_in_ents, name, report)
     _count_fragments(annotated, name, report)
     report.add("rounded_id", name, count_rounded_ids(annotated.annotations))
+    report.add("unread", name, sum(a.id == UNREAD for a in annotated.annotations))
     report.docs += 1
     gold: dict[str, Any] = {
         "id": annotated.id,

@@ -15,6 +15,7 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
+from .brat import ATTRIBUTE, states_concept_ids
 from .docbin import make_docs_output
 from .files import LAYOUT, to_file_path
 from .formats import FORMATS, Format
@@ -34,9 +35,12 @@ def make_corpus_output(
         raise BioclinError(f"--to is {format!r}, want one of {', '.join(FORMATS)}")
     if format == "spacy":
         return make_docs_output(out, inputs=inputs, overwrite=overwrite)
-    suffixes, only = FORMATS[format].suffixes, ""
-    if FORMATS[format].format_document:
-        only = f".*({'|'.join(map(re.escape, suffixes))})|.+%"  # a long name has folders
+    form = FORMATS[format]
+    suffixes, only = form.suffixes, ""
+    if form.format_document or form.format_others:
+        others = form.format_others([]) if form.format_others else ()
+        names = "|".join(map(re.escape, (*suffixes, *others)))
+        only = f".*({names})|.+%"  # a long name has folders
     elif out.suffix not in suffixes:
         raise BioclinError(f"{out}: want a file for {format}, ending in {' or '.join(suffixes)}")
     return Output(out, inputs=inputs, overwrite=overwrite, only=only, private=True)
@@ -62,11 +66,18 @@ def write_corpus(
     form, n_docs, lost = FORMATS[format], 0, Counter[str]()
     output = make_corpus_output(out, format, overwrite=True) if isinstance(out, Path) else out
     with output.make() as made:
-        if form.format_document:
+        path = made
+        if form.format_document or form.format_others:
             made.mkdir(mode=0o700)
+            path = made / f"documents{form.suffixes[0]}"
+        if form.format_others:
+            documents = list(documents)
+            for name, content in form.format_others(documents).items():
+                write_new(made / name, content.encode("utf-8"))
+        if form.format_document:
             pairs = _write_folder(documents, made, form)
         else:
-            pairs = _write_file(list(documents), made, form)
+            pairs = _write_file(list(documents), path, form)
         for document, again in pairs:
             n_docs += 1
             if again.text != document.text:
@@ -104,7 +115,7 @@ def _write_folder(
         for suffix, content in form.format_document(document).items():
             path = folder / f"{name}{suffix}"
             write_new(path, content.encode("utf-8"))
-        yield document, form.read(path, _refuse)[0]
+        yield document, (form.read_again or form.read)(path, _refuse)[0]
 
 
 def _write_file(
@@ -112,7 +123,7 @@ def _write_file(
 ) -> Iterator[tuple[AnnotatedText, AnnotatedText]]:
     assert form.format_file
     write_new(path, form.format_file(documents, path.suffix).encode("utf-8"))
-    again = form.read(path, _refuse)
+    again = (form.read_again or form.read)(path, _refuse)
     if len(again) != len(documents):
         raise BioclinError(f"{path.name}: the format cannot hold all documents (are some empty?)")
     yield from zip(documents, again, strict=True)
@@ -124,6 +135,11 @@ def _refuse(name: str, error: BioclinError) -> None:
 
 def _list_contents(document: AnnotatedText) -> Iterator[tuple[Any, ...]]:
     """List the kind and content of all that is annotated; ids may differ between formats."""
+    places = {
+        annotation.id: (annotation.label, annotation.fragments)
+        for annotation in document.annotations
+        if isinstance(annotation, SpanAnnotation)
+    }
     for annotation in document.annotations:
         if isinstance(annotation, SpanAnnotation):
             yield "spans", annotation.label, annotation.fragments
@@ -132,6 +148,9 @@ def _list_contents(document: AnnotatedText) -> Iterator[tuple[Any, ...]]:
         elif isinstance(annotation, RelationAnnotation):
             yield "relations", annotation.label, len(annotation.args)
         elif isinstance(annotation, NoteAnnotation):
-            yield "notes", annotation.kind, annotation.text
+            if not (states_concept_ids(annotation) and annotation.target in places):
+                yield "notes", annotation.kind, annotation.text
+        elif match := ATTRIBUTE.fullmatch(annotation.raw):
+            yield "attributes", match[1], match[3], places.get(match[2], match[2])
         elif annotation.id and not annotation.id.startswith(LAYOUT):
             yield "other annotations", annotation.raw

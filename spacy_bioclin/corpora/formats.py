@@ -22,6 +22,16 @@ from .pubtator import format_pubtator, read_pubtator
 from .relations.chemprot import ABSTRACTS, read_chemprot
 from .relations.ddi import read_ddi
 from .relations.gold import Level
+from .tools.doccano import format_doccano, read_doccano
+from .tools.inception import TYPE_SYSTEM, format_inception, format_type_system, read_inception
+from .tools.label_studio import (
+    CONFIG,
+    format_label_config,
+    format_label_studio,
+    read_label_studio,
+    read_label_studio_predictions,
+)
+from .tools.prodigy import format_prodigy, read_prodigy, read_prodigy_tasks
 
 
 class Format(NamedTuple):
@@ -32,6 +42,10 @@ class Format(NamedTuple):
     format_document (Callable | None): Makes the files of a document, suffix -> content.
     format_file (Callable | None): Makes one file of all documents, given its suffix.
     level (Level): What its relations are between, see `find_gold_relations`.
+    read_again (Callable | None): Reads a file that was just written, to see what the format could
+        not hold; None for `read`. It also reads what nobody has corrected yet.
+    format_others (Callable | None): Makes files that belong to no document, name -> content. The
+        output is then a folder, in which a file of all documents is called "documents".
     """
 
     suffixes: tuple[str, ...]
@@ -39,6 +53,8 @@ class Format(NamedTuple):
     format_document: Callable[[AnnotatedText], dict[str, str]] | None = None
     format_file: Callable[[Sequence[AnnotatedText], str], str] | None = None
     level: Level = "mention"
+    read_again: Callable[[Path, OnError], list[AnnotatedText]] | None = None
+    format_others: Callable[[Sequence[AnnotatedText]], dict[str, str]] | None = None
 
 
 @skip_errors
@@ -75,6 +91,30 @@ FORMATS = {
     "i2b2-2010": Format((".con",), read_i2b2_2010),
     "i2b2-2012": Format((".xml",), read_i2b2_2012),
     "share-clef": Format((".txt",), read_share_clef),
+    "label-studio": Format(
+        (".json",),
+        read_label_studio,
+        format_file=lambda documents, suffix: format_label_studio(documents),
+        read_again=read_label_studio_predictions,
+        format_others=lambda documents: {CONFIG: format_label_config(documents)},
+    ),
+    "doccano": Format(
+        (".jsonl",),
+        read_doccano,
+        format_file=lambda documents, suffix: format_doccano(documents),
+    ),
+    "prodigy": Format(
+        (".jsonl",),
+        read_prodigy,
+        format_file=lambda documents, suffix: format_prodigy(documents),
+        read_again=read_prodigy_tasks,
+    ),
+    "inception": Format(
+        (".xmi", ".zip"),
+        read_inception,
+        format_document=format_inception,
+        format_others=lambda documents: {TYPE_SYSTEM: format_type_system()},
+    ),
     "spacy": Format((".spacy",), read_spacy, level="either"),
 }
 

@@ -25,6 +25,7 @@ KINDS = {
     "rounded_id": "its terminology id was rounded by a spreadsheet (1.6E+16): no id",
     "left_out": "its label does not belong to the task; not in the Doc",
     "empty": "touches no token: lost",
+    "unread": "annotations of a tool that are neither spans nor relations; not in the Doc",
     "skipped": "documents that could not be read",
 }
 # What can happen to a relation.

@@ -8,6 +8,7 @@ from .watch import (
     caught,
     deferred,
     exit_code,
+    handled,
     hidden_from_children,
     watched,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "caught",
     "deferred",
     "exit_code",
+    "handled",
     "hidden_from_children",
     "note_output",
     "say",

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
@@ -62,6 +62,31 @@ def deferred() -> Iterator[None]:
         if _State.pending and not _State.deferred:
             _State.pending = False
             raise Interrupted(_State.caught)
+
+
+@contextmanager
+def handled(on_signal: Callable[[int], None]) -> Iterator[None]:
+    """Call a function for each signal while the block runs, and do not end the process.
+
+    It is for a service, which finishes what it has accepted. In another thread than the main one it
+    does nothing.
+
+    on_signal (Callable): Called in the main thread with the number of the signal.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    wakeup = signal.set_wakeup_fd(-1)  # the thread that follows signals must not see these
+    numbers = [each for each in SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+    before = {
+        each: signal.signal(each, lambda number, frame: on_signal(number)) for each in numbers
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from ..errors import BioclinError
 from .columns import FILE, KNOWN, Columns, Row, find_field, find_kind, map_fields, walk_fields
 from .leaks import Hidden, find_names
 from .memory import quiet_zone
-from .notes.annotate import annotate
+from .notes.annotate import annotate, describe_end
 from .parts import Part, add_counts
 from .records import Form, Record, TextFiles
 from .stamps import as_text, read_birth_date, shift_value
@@ -185,6 +185,7 @@ class DeidJob(NamedTuple):
                 continue
             rows.append(row)
             add_counts(total, counts)
+        refused += [{"place": r.place, "reason": str(describe_end(r))} for r in part.deadly]
         return Done(self.encode(rows), total, refused)
 
     def is_blank(self, record: Record) -> bool:

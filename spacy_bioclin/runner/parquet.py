@@ -71,7 +71,12 @@ class Parquet(Form):
             for field in file.schema_arrow
             if field.name not in columns.drop
         )
+        self.types = {field.name: field.type for field in self.schema}
         self.encode = partial(encode_table, schema=self.schema)
+
+    def count(self) -> int:
+        """Count the rows, without reading them."""
+        return self.total
 
     def read_only(self, names: Iterable[str]) -> None:
         """Leave out the columns that are not needed."""

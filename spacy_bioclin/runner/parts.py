@@ -1,13 +1,12 @@
 """Process an input part by part, so that a resumed run does not repeat finished parts."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import BioclinError
-from ..parallel import map_parts
 from .records import Form, Record, Unreadable
 from .work import Counts, Done, Joins, Work
 
@@ -16,11 +15,38 @@ MAX_PLACES = 1000  # of skipped records that the audit lists
 
 
 class Part(NamedTuple):
-    """The records from `number` times the size of a part on, counted from 0."""
+    """The records from position `number` times the size of a part on, counted from 0.
+
+    records (list[Record]): Those that can be read.
+    unreadable (list[Unreadable]): Those that cannot.
+    deadly (Sequence[Record]): Those that end the process that works on them; it must not.
+    """
 
     number: int
     records: list[Record]
     unreadable: list[Unreadable]
+    deadly: Sequence[Record] = ()
+
+
+class Engine(Protocol):
+    """What makes parts, in processes of this machine or of others.
+
+    name (str): Name for the user.
+    """
+
+    name: str
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the engine for the record of a run."""
+
+    def map(
+        self, start: Callable[[], Callable[[Part], Done]], parts: Iterable[Part]
+    ) -> Iterator[tuple[Part, Done]]:
+        """Make parts.
+
+        start (Callable): Called once in each process; gives the function that makes a part.
+        YIELDS (tuple[Part, Done]): Each part and what became of it, in order.
+        """
 
 
 class Portion(NamedTuple):
@@ -40,8 +66,8 @@ ALL = Portion()
 def cut(records: Iterable[Record | Unreadable], part_records: int = PART_RECORDS) -> Iterator[Part]:
     """Cut the input into parts by position, so that skipped records do not shift them."""
     part = Part(0, [], [])
-    for record in records:
-        number = (record.number - 1) // part_records
+    for position, record in enumerate(records):
+        number = position // part_records
         if number != part.number:
             yield part
             part = Part(number, [], [])
@@ -68,7 +94,7 @@ def run_parts(
     work: Work,
     start: Callable[[], Callable[[Part], Done]],
     *,
-    processes: int,
+    engine: Engine,
     skip_bad: bool,
     on_progress: Callable[[float, int], None],
     on_done: Callable[[Done], None] = lambda done: None,
@@ -80,6 +106,7 @@ def run_parts(
     work (Work): Where the parts go.
     start (Callable): Called once in each process; gives the function that
         processes a part.
+    engine (Engine): Makes the parts.
     skip_bad (bool): Leave unreadable records out, and count them.
     on_progress (Callable): Called with the share of the input that is done, from 0 to 1, and the
         number of records that this run has processed.
@@ -115,20 +142,20 @@ def run_parts(
             counts["read"] = len(part.records) + len(part.unreadable)
             add_counts(total, counts)
             n_parts = part.number + 1
-            made = work.read(part.number)
+            made = work.read(part.number, form.identify([*part.records, *part.unreadable]))
             if made is None:
                 yield part
             else:
                 add(made)
 
-    for part, done in map_parts(start, unfinished(), processes):
+    for part, done in engine.map(start, unfinished()):
         if done.refused and not skip_bad:
             raise stop(done.refused[0]["reason"])
         if done.refused and not (done.counts["written"] or total["written"]):
             # It is not the records that are bad.
             reason = done.refused[0]["reason"]
             raise BioclinError(f"no record can be written; the first: {reason}")
-        work.write(part.number, done)
+        work.write(part.number, done, form.identify([*part.records, *part.unreadable]))
         add(done)
         n_made += len(part.records)
         on_done(done)
@@ -144,7 +171,7 @@ def make_output(
     audit: Path,
     make_audit: Callable[[Counts], dict[str, Any]],
     *,
-    processes: int,
+    engine: Engine,
     skip_bad: bool,
     on_progress: Callable[[float, int], None],
     on_done: Callable[[Done], None] = lambda done: None,
@@ -165,7 +192,7 @@ def make_output(
             form,
             work,
             start,
-            processes=processes,
+            engine=engine,
             skip_bad=skip_bad,
             on_progress=on_progress,
             on_done=on_done,

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..corpora.files import BOM, NUL, check_encoding, read_text
 from ..errors import BioclinError
@@ -65,6 +65,9 @@ class Form:
         self.done = 0  # how far the input is read, of `total`
         self.total = _size(path)
         self.left_out = 0  # files that are not notes
+        self.known: int | None = None  # notes left out that earlier outputs have
+        self.id_column = columns.id  # None if the number of a record is its id
+        self.types: dict[str, Any] = {}  # of Arrow, by column, for a form that has them
 
     def read(self) -> Iterator[Record | Unreadable]:
         """Read the records in the order of the input, which is always the same."""
@@ -81,6 +84,18 @@ class Form:
     def fingerprint(self) -> str:
         """Hash names, sizes and times of last change, to notice a changed input."""
         return fingerprint_files([self.path])
+
+    def identify(self, records: Sequence[Record | Unreadable]) -> str:
+        """Identify the content of records; "" if the fingerprint tells that the input changed."""
+        return ""
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the input for the record of a run: no path, and nothing of a note."""
+        return {"fingerprint": self.fingerprint(), "encoding": self.encoding}
+
+    def count(self) -> int:
+        """Count the records, those that cannot be read included."""
+        return sum(1 for _ in self.read())
 
     def read_only(self, names: Iterable[str]) -> None:
         """Let the form leave out all other columns, if that is quicker."""
@@ -117,6 +132,7 @@ class TextFiles(Form):
                 f"{path}: a .txt file has no columns: leave out the options that name columns"
             )
         self.encode = encode_lines
+        self.id_column = FILE
         self.total = sum(1 for _ in self._walk())
         if not self.total:
             raise BioclinError(f"{path}: no .txt file in this folder")

@@ -115,11 +115,15 @@ class Work:
         """Name the file of a part."""
         return self.folder / f"{index:08}.{self.hash}.part"
 
-    def write(self, index: int, done: Done) -> None:
-        """Write a finished part: a hash of the rest, a line about it, then its data."""
+    def write(self, index: int, done: Done, source: str = "") -> None:
+        """Write a finished part: a hash of the rest, a line about it, then its data.
+
+        source (str): Identifies the records that the part was made from, see `Form.identify`.
+        """
         head = {
             "settings": self.hash,
             "part": index,
+            "source": source,
             "counts": done.counts,
             "refused": list(done.refused),
             "quarantined": list(done.quarantined),
@@ -128,8 +132,12 @@ class Work:
         digest = hashlib.sha256(body).hexdigest().encode("ascii")
         write_atomic(self.path(index), digest + b"\n" + body, private=True)
 
-    def read(self, index: int) -> Done | None:
-        """Read a finished part; None if it is not finished or not as it was written."""
+    def read(self, index: int, source: str | None = None) -> Done | None:
+        """Read a finished part; None if it is not finished or not as it was written.
+
+        source (str | None): Identifies the records now; a part that was made from others is made
+            again.
+        """
         path = self.path(index)
         try:
             content = path.read_bytes()
@@ -141,7 +149,8 @@ class Work:
         if hashlib.sha256(body).hexdigest().encode("ascii") == digest:
             line, _, data = body.partition(b"\n")
             head = json.loads(line)
-            if (head["settings"], head["part"]) == (self.hash, index):
+            is_current = source is None or head.get("source", "") == source
+            if (head["settings"], head["part"]) == (self.hash, index) and is_current:
                 return Done(data, head["counts"], head["refused"], head.get("quarantined", ()))
         self.damaged.append(path.name)
         remove(path)

@@ -1,14 +1,13 @@
-"""The page of sections, context and measurements, and the colours of displaCy."""
+"""The page of sections, context and measurements."""
 
 import html
 import re
 
 import pytest
 import spacy
-from spacy import displacy
 from spacy.tokens import Doc
 
-from spacy_bioclin.context.page import make_displacy_options, render_context
+from spacy_bioclin.context.page import render_context
 
 NOTE = """AF: madre con diabetes.
 EA: niega fiebre. Posible TEP. Hb < 8,5 g/dL & <b>anemia</b>, TA 120/80, masa de 3 x 4 cm.
@@ -60,11 +59,3 @@ def test_any_layer_and_none() -> None:
     assert "Fiebre alta." in render_context({"plain": doc, "empty": nlp("")})
     doc.spans["found"] = [doc[0:2], doc[1:2]]  # nested
     assert "Fiebre alta" in re.sub("<[^>]*>", "", render_context({"a": doc}, spans_key="found"))
-
-
-@pytest.mark.parametrize("key", ["sections", "section_titles", "context", "measurements"])
-def test_displacy(doc: Doc, key: str) -> None:
-    options = make_displacy_options(key)
-    shown = displacy.render(doc, style="span", options=options, jupyter=False)
-    for span in doc.spans[key]:
-        assert options["colors"][span.label_] in shown

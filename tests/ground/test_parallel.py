@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_bioclin.parallel import _format_rate
+from spacy_bioclin.parallel.progress import _format_rate
 
 
 @pytest.mark.parametrize(

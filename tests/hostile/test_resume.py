@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.runner.engines.local import LocalEngine
 from spacy_bioclin.runner.forms import open_form
 from spacy_bioclin.runner.parts import make_output
 from spacy_bioclin.runner.records import Columns, encode_lines
@@ -31,9 +32,9 @@ def stop_after_two(part):
 def run(folder: Path, work=upper, settings=SETTINGS, *, resume=True, overwrite=False):
     out = folder / "out.jsonl"
     parts = Work(out, settings, resume=resume, overwrite=overwrite)
-    options = {"processes": 1, "skip_bad": False, "on_progress": lambda share, n: None}
+    options = {"skip_bad": False, "on_progress": lambda share, n: None}
     form = open_form(folder / "notes.jsonl", Columns())
-    counts = make_output(form, parts, lambda: work, folder / "audit", dict, **options)
+    counts = make_output(form, parts, lambda: work, folder / "audit", dict, engine=LocalEngine(1), **options)
     return parts, counts
 
 

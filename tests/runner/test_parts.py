@@ -13,6 +13,7 @@ import pytest
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.outputs import check_inputs
+from spacy_bioclin.runner.engines.local import LocalEngine
 from spacy_bioclin.runner.forms import open_form
 from spacy_bioclin.runner.parts import add_counts, cut, make_output
 from spacy_bioclin.runner.paths import check_output
@@ -54,7 +55,8 @@ def source(tmp_path):
 
 def run(source, out, *, begin=start, settings=SETTINGS, resume=False, overwrite=False, **more):
     form = open_form(source, Columns())
-    options = {"processes": 1, "skip_bad": False, "on_progress": lambda share, n: None, **more}
+    options = {"skip_bad": False, "on_progress": lambda share, n: None, **more}
+    options["engine"] = LocalEngine(options.pop("processes", 1))
     work = Work(out, settings, resume=resume, overwrite=overwrite)
     return make_output(form, work, begin, out.with_name("audit"), dict, **options)
 

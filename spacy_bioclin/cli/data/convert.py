@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 FORMAT_HELP = (
-    "Format of IN: brat, columns, pubtator, i2b2, bioc, chemprot, ddi, or spacy (Docs); i2b2-2010, "
+    "Format of IN: brat, columns, pubtator, i2b2, bioc, chemprot, ddi, or spacy (Docs); "
+    "label-studio, doccano, prodigy or inception, the exports of annotation tools; i2b2-2010, "
     "i2b2-2012 or share-clef, which are not tested on real files"
 )
 RELATIONS_HELP = "Labels of the relations that Docs get, LABEL[,LABEL], or all; default: none"
@@ -29,7 +30,10 @@ def main(
     paths: Annotated[list[Path], typer.Argument(metavar="IN...", help="Files or folders")],
     out: Annotated[
         Path,
-        typer.Argument(help="NAME.spacy for Docs; a folder for brat and i2b2; else a file"),
+        typer.Argument(
+            help="NAME.spacy for Docs; a folder for brat, i2b2, label-studio and inception; else a "
+            "file"
+        ),
     ],
     to: Annotated[
         str | None,

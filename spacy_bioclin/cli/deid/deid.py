@@ -136,6 +136,7 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
     from rich.console import Console
 
     from ...deid.secret import can_others_read
+    from ...runner.engines.local import LocalEngine
     from ...runner.parts import make_output
     from ...runner.paths import find_audit
     from ...runner.survey import check_all_named, survey
@@ -173,7 +174,7 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
             job.start,
             audit,
             lambda counts: {**job.make_audit(counts), **describe_setup(found, setup.name())},
-            processes=options.processes,
+            engine=LocalEngine(options.processes),
             skip_bad=options.skip_bad,
             on_progress=on_progress,
         )

@@ -1,156 +1,116 @@
 """`bioclin run`: annotate many notes, from files or tables, exactly once."""
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
-from ...errors import BioclinError
 from ...parallel import show_progress
 from ..loading import list_pipeline, load_pipeline
+from . import options as given
+from .engines import choose_engine, make_start, name_for_workers
+from .estimate import show_estimate
+from .sources import Choice, describe_left_out, open_source
+from .targets import Choices, check_choices, choose_target, find_ending, make_target
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ...runner.notes.job import AnnotateJob
+    from ...runner.parts import Engine, Part
     from ...runner.records import Form
     from ...runner.work import Counts, Done
-
-TARGETS = ("jsonl", "parquet", "spacy", "brat")
-SAMPLE_SECONDS = 10.0
 
 
 class Options(NamedTuple):
     """How much is read, and how the run goes on."""
 
     limit: int | None
-    processes: int
+    engine: "Engine"
     resume: bool
     overwrite: bool
     skip_bad: bool
 
 
 def main(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package name of the pipeline")],
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="IN", help=".txt, folder of them, .jsonl, .csv, .tsv, .parquet, .spacy"
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File for jsonl; else a folder, made anew")
-    ],
-    to: Annotated[
-        str | None,
-        typer.Option(help="jsonl, parquet, spacy or brat; without it, the ending of OUT"),
-    ] = None,
-    text_column: Annotated[str, typer.Option(help="Column with the note")] = "text",
-    id_column: Annotated[str | None, typer.Option(help="Column with the note's id")] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Write as it is; may be repeated")
-    ] = None,
-    entity_text: Annotated[
-        bool, typer.Option("--entity-text", help="Write the text of each entity")
-    ] = False,
-    note_text: Annotated[
-        bool, typer.Option("--note-text", help="Write the text of each note")
-    ] = False,
-    encoding: Annotated[
-        str, typer.Option(help="Encoding of IN, such as cp1252; OUT is in UTF-8")
-    ] = "utf-8",
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Read only the first notes of IN")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write nothing: columns, first note, hours")
-    ] = False,
-    processes: Annotated[int, typer.Option(min=1, help="Each loads the pipeline")] = 1,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
-    precision: Annotated[
-        str | None, typer.Option("--precision", help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU)")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT")] = False,
-    skip_bad: Annotated[
-        bool,
-        typer.Option("--skip-bad", help="Put notes that fail into OUT.quarantine.jsonl, and go on"),
-    ] = False,
+    pipeline: given.Pipeline,
+    source: given.Source,
+    out: given.Out,
+    to: given.To = None,
+    text_column: given.TextColumn = "text",
+    id_column: given.IdColumn = None,
+    keep: given.Keep = None,
+    entity_text: given.EntityText = False,
+    note_text: given.NoteText = False,
+    encoding: given.Encoding = "utf-8",
+    database: given.Database = None,
+    key: given.Key = None,
+    concepts: given.Concepts = None,
+    snippet: given.Snippet = False,
+    patient_column: given.PatientColumn = None,
+    settings: given.SettingsFile = None,
+    limit: given.Limit = None,
+    sample: given.Sample = None,
+    seed: given.Seed = None,
+    since: given.Since = None,
+    dry_run: given.DryRun = False,
+    price: given.Price = None,
+    engine: given.Engine = "local",
+    processes: given.Processes = 1,
+    gpu_id: given.GpuId = -1,
+    precision: given.Precision = None,
+    resume: given.Resume = False,
+    overwrite: given.Overwrite = False,
+    skip_bad: given.SkipBad = False,
 ) -> None:
     """Annotate many notes. OUT.run.json beside OUT counts them, and says what made it."""
     from rich.console import Console
 
     from ...outputs import lock_output
     from ...runner.columns import make_columns
-    from ...runner.notes.sources import open_notes
+    from ...runner.notes.job import AnnotateJob
     from ...runner.paths import check_output
 
     form_name = choose_target(to, out)
     places: dict[str, Any] = {
-        "suffix": ".jsonl" if form_name == "jsonl" else "",
+        "suffix": find_ending(form_name, out),
         "record": beside(out, "run.json"),
         "beside": [beside(out, "quarantine.jsonl")],
     }
-    check = partial(check_output, source, out, list_pipeline(pipeline), **places)
+    inputs = [*list_pipeline(pipeline), concepts, settings, *(since or ())]
+    check = partial(check_output, source, out, inputs, **places)
     check(overwrite=overwrite, resume=resume)
-    columns = make_columns(text_column, id_column, None, (), (), (), keep or ())
+    columns = make_columns(text_column, id_column, patient_column, (), (), (), keep or ())
+    chosen = choose_engine(engine, processes, gpu_id, skip_bad=skip_bad)
+    if engine != "local":
+        pipeline = name_for_workers(pipeline)
     load = partial(load_pipeline, pipeline, gpu_id=gpu_id, precision=precision)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    options = Options(limit, processes, resume, overwrite, skip_bad)
-    texts = {"entity_text": entity_text, "note_text": note_text}
+    options = Options(limit, chosen, resume, overwrite, skip_bad)
+    choices = Choices(entity_text, note_text, snippet, concepts, settings)
+    check_choices(form_name, choices, columns)
+
+    choice = Choice(database, key, sample, seed, since or ())
 
     def prepare() -> tuple["Form", "AnnotateJob"]:
-        form = open_notes(source, columns, encoding)
-        return form, make_job(form, form_name, load, **texts)
+        form = open_source(source, columns, encoding, choice)
+        target = make_target(form, form_name, out, pipeline, choices)
+        return form, AnnotateJob(load, form.columns, form.id_column, target)
 
     if dry_run:
-        show_estimate(*prepare(), options)
+        show_estimate(*prepare(), limit=limit, processes=processes, price=price)
         return
     with lock_output(out):
         check(overwrite=overwrite, resume=resume)  # another run may have written it since
         form, job = prepare()
-        run(form, job, out, options, describe_run(pipeline, form, job, form_name, options), console)
+        about = describe_run(pipeline, form, job, form_name, options)
+        run(form, job, make_start(chosen, job, pipeline, about), out, options, about, console)
 
 
 def beside(out: Path, ending: str) -> Path:
     """Name a file that is beside the output."""
     return out.with_name(f"{out.name}.{ending}")
-
-
-def choose_target(to: str | None, out: Path) -> str:
-    """Choose the form of the output.
-
-    RAISES (BioclinError): It is unknown, or the ending of the output does not say it.
-    """
-    chosen = out.suffix.lower().removeprefix(".") if to is None else to
-    if chosen not in TARGETS:
-        what = f"--to {to}" if to is not None else f"{out}: its ending does not say the form; --to"
-        raise BioclinError(f"{what}: want one of {', '.join(TARGETS)}")
-    return chosen
-
-
-def make_job(
-    form: "Form", form_name: str, load: Any, *, entity_text: bool, note_text: bool
-) -> "AnnotateJob":
-    """Make what every process does."""
-    from ...runner.notes.job import AnnotateJob
-    from ...runner.notes.sources import find_id_column
-    from ...runner.notes.tables import ParquetTarget
-    from ...runner.notes.targets import BratTarget, DocsTarget, JsonLinesTarget
-    from ...runner.parquet import Parquet
-
-    kept = sorted(form.columns.keep)
-    options: dict[str, Any] = {"entity_text": entity_text, "note_text": note_text}
-    if form_name == "parquet":
-        schema = form.schema if isinstance(form, Parquet) else None
-        named = [name for name in kept if schema is not None and name in schema.names]
-        options["types"] = {name: schema.field(name).type for name in named if schema is not None}
-        target: Any = ParquetTarget(kept, **options)
-    else:
-        targets = {"jsonl": JsonLinesTarget, "spacy": DocsTarget, "brat": BratTarget}
-        target = targets[form_name](kept, **options)
-    return AnnotateJob(load, form.columns, find_id_column(form), target)
 
 
 def describe_run(
@@ -159,11 +119,13 @@ def describe_run(
     """Describe all that the output depends on; no path, and no text of a note."""
     from ...files import hash_files
     from ...machine import find_versions
+    from ...runner.notes.language import LIBRARY
     from ...vocab import find_folder
     from ..loading import find_name
 
     name, version = find_name(pipeline)
     keywords = getattr(job.load, "keywords", {})
+    libraries = (*job.target.libraries, LIBRARY)
     return {
         "pipeline": {
             "name": name,
@@ -172,32 +134,33 @@ def describe_run(
             "precision": keywords.get("precision") or "of the pipeline",
             "gpu": keywords.get("gpu_id", -1) >= 0,
         },
-        "input": {"fingerprint": form.fingerprint(), "encoding": form.encoding},
+        "input": form.describe(),
         "columns": {
             "text": form.columns.text,
             "id": form.columns.id,
-            "keep": list(job.target.kept),
+            "keep": sorted(form.columns.keep),
         },
-        "output": {
-            "format": form_name,
-            "entity_text": job.target.entity_text,
-            "note_text": job.target.note_text,
-        },
+        "output": {"format": form_name, **job.target.options()},
         "limit": options.limit,
-        "versions": {**find_versions(), **find_pyarrow(form_name)},
+        "versions": {**find_versions(), **find_installed(libraries)},
     }
 
 
-def find_pyarrow(form_name: str) -> dict[str, str]:
-    """Find the version of pyarrow, if it writes the output."""
-    from importlib.metadata import version
+def find_installed(libraries: Sequence[str]) -> dict[str, str]:
+    """Find the versions of those libraries that are installed."""
+    from importlib.metadata import PackageNotFoundError, version
 
-    return {"pyarrow": version("pyarrow")} if form_name == "parquet" else {}
+    found = {}
+    for name in libraries:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def run(
     form: "Form",
     job: "AnnotateJob",
+    start: "Callable[[], Callable[[Part], Done]]",
     out: Path,
     options: Options,
     about: dict[str, Any],
@@ -225,10 +188,15 @@ def run(
         counts = make_output(
             form,
             work,
-            job.start,
+            start,
             beside(out, "run.json"),
-            lambda counts: {**about, **describe_counts(counts)},
-            processes=options.processes,
+            lambda counts: {
+                **about,
+                "engine": options.engine.describe(),
+                **describe_counts(counts),
+                **describe_left_out(form),
+            },
+            engine=options.engine,
             skip_bad=options.skip_bad,
             on_progress=lambda share, n: on_progress(share, n, words),
             on_done=count,
@@ -239,8 +207,8 @@ def run(
     show_counts(counts, form, out, console)
     if work.damaged:
         console.print(
-            f"made again, for they were not as this run had written them: {len(work.damaged):,} "
-            "files of the earlier run",
+            "made again, for they or their notes were not as this run had left them: "
+            f"{len(work.damaged):,} files of the earlier run",
             markup=False,
         )
 
@@ -263,43 +231,8 @@ def show_counts(counts: "Counts", form: "Form", out: Path, console: "Console") -
             "no window of the encoder, and were not read"
         )
     if form.left_out:
-        lines.append(f"left out: {form.left_out:,} files that are not .txt")
+        lines.append(f"left out: {form.left_out:,} files with another ending")
+    if form.known:
+        lines.append(f"left out: {form.known:,} notes that earlier outputs have")
     for line in lines:
         console.print(line, markup=False)
-
-
-def show_estimate(form: "Form", job: "AnnotateJob", options: Options) -> None:
-    """Print the columns of the output, the counts of the first note, and how long all take."""
-    from ...runner.notes.estimate import estimate
-
-    for line in job.target.describe():
-        typer.echo(line)
-    found = estimate(form, job.start, seconds=SAMPLE_SECONDS, limit=options.limit)
-    if found.first.get("written"):
-        first = found.first
-        labels = [
-            f"{layer} {label} {n:,}"
-            for layer, counts in first.get("entities", {}).items()
-            for label, n in counts.items()
-        ]
-        typer.echo(
-            f"first note ({first['place']}): {first.get('characters', 0):,} characters, "
-            f"{first.get('words', 0):,} words; {', '.join(labels) or 'no entities'}"
-        )
-    n, words, seconds = found.counts["written"], found.counts["words"], found.seconds
-    typer.echo(
-        f"sample: {n:,} notes, {words:,} words in {seconds:,.1f} s in one process: "
-        f"{found.rate:,.1f} notes/s, {words / max(seconds, 1e-9):,.0f} words/s"
-    )
-    if found.refused:
-        typer.echo(f"of the sample, {len(found.refused):,} notes fail: {found.refused[0]}")
-    if found.total is None or found.hours is None:
-        reason = "no note was annotated" if n == 0 else "it is not known how many notes there are"
-        typer.echo(f"estimate: none, because {reason}")
-        return
-    about = "" if found.is_all else "about "
-    shared = f", {found.hours / options.processes:,.2f} h in {options.processes} processes"
-    typer.echo(
-        f"estimate: {about}{found.total:,.0f} notes; {found.hours:,.2f} h in one process"
-        f"{shared if options.processes > 1 else ''}"
-    )

@@ -81,7 +81,7 @@ def _find_cues(words: Words, rules: RuleSet) -> tuple[list[Cue], list[tuple[int,
     for start, end, terminator in _find_ends(words, rules):
         terminators.append((start, end, terminator))
     root, longest, texts, blocks = rules.table.root, rules.table.longest, words.words, words.blocks
-    following: list[str | None] = [*texts[1:], None]
+    following: list[str | None] = [*texts[1:], None][: len(texts)]  # none without words
     places = [
         at
         for at, (word, after) in enumerate(zip(texts, following, strict=True))

@@ -208,7 +208,7 @@ class KnowledgeBase:
             *aliases[0],
             tuple(aliases[1:]),
             self.types_of(i),
-            self._strings("definitions")[i],
+            self.definition_of(i),
             tuple(self.ids[j] for j in self._row("parents", i)),
             tuple(self._strings("xrefs")[j] for j in range(*self._bounds("xrefs", i))),
             tuple(self._strings("other_ids")[j] for j in self._row("others", i)),
@@ -226,6 +226,10 @@ class KnowledgeBase:
         first, end = int(self.first_name[i]), int(self.first_name[i + 1])
         langs = (self.langs[code] for code in self.name_lang[first:end])
         return self.names[first + next((j for j, own in enumerate(langs) if own == lang), 0)]
+
+    def definition_of(self, i: int) -> str:
+        """Get the definition of the concept in row i, or ""."""
+        return self._strings("definitions")[i]
 
     def types_of(self, i: int) -> tuple[str, ...]:
         """Get the semantic types of the concept in row i."""

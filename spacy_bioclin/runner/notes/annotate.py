@@ -55,7 +55,7 @@ def annotate(
         yield from annotate(nlp, some, make_doc, read, batch_size=batch_size)
 
 
-def describe_failure(record: Record, error: Exception) -> BioclinError:
+def describe_failure(record: Record, error: BaseException) -> BioclinError:
     """Say where a pipeline failed on a record, without its own message."""
     if isinstance(error, BioclinError):  # these never quote
         return BioclinError(f"{record.place}: {error}")
@@ -64,6 +64,13 @@ def describe_failure(record: Record, error: Exception) -> BioclinError:
     return BioclinError(
         f"{record.place}: the pipeline failed with {type(error).__name__} ({where}); its message "
         "is not shown, for it may hold text of the note"
+    )
+
+
+def describe_end(record: Record) -> BioclinError:
+    """Describe that the process died that worked on a record."""
+    return BioclinError(
+        f"{record.place}: the process died, each time that it worked on this note alone"
     )
 
 

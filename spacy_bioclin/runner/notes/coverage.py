@@ -18,12 +18,14 @@ class Coverage(NamedTuple):
     outside (int): Characters of tokens that are in no window.
     without_pieces (int): Characters of tokens, other than white space, for which the encoder's
         tokenizer has no piece: it removes control characters, for example.
+    truncated (int): Characters of tokens after the last one that is in a window, among `outside`.
     """
 
     pieces: int = 0
     windows: int = 0
     outside: int = 0
     without_pieces: int = 0
+    truncated: int = 0
 
 
 def watch_coverage(nlp: Language) -> None:
@@ -72,6 +74,7 @@ def count_coverage(doc: Doc, windows: list[Any]) -> Coverage:
     is_inside = np.zeros(len(doc), dtype=bool)
     for span in windows:
         is_inside[span.start : span.end] = True
+    end = int(is_inside.nonzero()[0][-1]) + 1 if is_inside.any() else 0
     n_pieces = np.zeros(len(doc), dtype=np.int64)
     found = np.asarray(data.align.lengths).reshape(-1)[: len(doc)]
     n_pieces[: len(found)] = found
@@ -81,4 +84,5 @@ def count_coverage(doc: Doc, windows: list[Any]) -> Coverage:
         windows=len(windows),
         outside=int(length[~is_inside].sum()),
         without_pieces=int(length[is_lost].sum()),
+        truncated=int(length[end:].sum()),
     )

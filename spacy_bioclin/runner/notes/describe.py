@@ -33,6 +33,7 @@ class Note(NamedTuple):
     relations (list[Row]): See `describe_relations`.
     categories (dict[str, float] | None): Class of the text -> probability.
     coverage (Coverage | None): What the encoder has read.
+    language (str | None): A guess, see `guess_language`.
     """
 
     record: int
@@ -43,6 +44,7 @@ class Note(NamedTuple):
     relations: list[Row]
     categories: dict[str, float] | None
     coverage: Coverage | None
+    language: str | None = None
 
 
 class _Around:
@@ -176,6 +178,7 @@ def count_note(note: Note) -> dict[str, Any]:
         "words": count_words(note.text),
         "entities": {},
         "relations": dict(Counter(each["label"] for each in note.relations)),
+        "languages": {note.language or "unknown": 1},
     }
     for (layer, label), n in Counter((e["layer"], e["label"]) for e in note.entities).items():
         counts["entities"].setdefault(layer, {})[label] = n

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...encoders.cleaner import clean_doc
 from ...errors import BioclinError
-from ..columns import FILE, Columns, Row, find_field
+from ..columns import Columns, Row, find_field
 from ..memory import quiet_zone
 from ..parts import Part, add_counts
 from ..records import Record
-from ..stamps import as_text
+from ..sources.ids import find_id
 from ..work import Counts, Done
-from .annotate import annotate, cut_batches
+from .annotate import annotate, cut_batches, describe_end
 from .coverage import take_coverage, watch_coverage
 from .describe import (
     Note,
@@ -21,6 +21,7 @@ from .describe import (
     describe_entities,
     describe_relations,
 )
+from .language import guess_language
 from .targets import Target
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ class AnnotateJob(NamedTuple):
         refused: list[dict[str, str]] = []
         bad = [(each.number, {"place": each.place, "reason": str(each.error)}) for each in part[2]]
 
+        def refuse(record: Record, error: BioclinError) -> None:
+            row = {"place": record.place, "id": self.find_id(record), "reason": str(error)}
+            refused.append(row)
+            bad.append((record.number, row))
+
         def make_doc(record: Record) -> "Doc":
             return nlp.make_doc(record.row[self.columns.text])
 
@@ -74,13 +80,13 @@ class AnnotateJob(NamedTuple):
             made = annotate(nlp, batch, make_doc, self.read, batch_size=len(batch))
             for record, found in zip(batch, made, strict=True):
                 if isinstance(found, BioclinError):
-                    row = {"place": record.place, "id": self.find_id(record), "reason": str(found)}
-                    refused.append(row)
-                    bad.append((record.number, row))
+                    refuse(record, found)
                     continue
                 counts, one = found
                 add_counts(total, counts)
                 taken.append(one)
+        for record in part.deadly:
+            refuse(record, describe_end(record))
         bad.sort(key=lambda each: each[0])
         quarantined = [{"record": number, **row} for number, row in bad]
         return Done(self.target.encode(taken), total, refused, quarantined)
@@ -99,17 +105,14 @@ class AnnotateJob(NamedTuple):
             relations=describe_relations(doc),
             categories=describe_categories(doc),
             coverage=coverage,
+            language=guess_language(text),
         )
-        return count_note(note), self.target.take(note, doc)
+        taken = self.target.take(note, doc)
+        return {**count_note(note), "converted": self.target.count(taken)}, taken
 
     def find_id(self, record: Record) -> str:
         """Find the id of a note: the value of a column, or else its number."""
-        if self.id_column is None:
-            return str(record.number)
-        id = as_text(record.row[self.id_column])
-        if self.id_column == FILE and self.columns.id is None:
-            id = id.removesuffix(".txt")
-        return id or str(record.number)
+        return find_id(record, self.id_column, self.columns) or str(record.number)
 
 
 def find_value(row: Row, name: str) -> Any:
@@ -134,6 +137,8 @@ def describe_counts(counts: Counts) -> dict[str, Any]:
         "words": counts.get("words", 0),
         "entities": counts.get("entities", {}),
         "relations": counts.get("relations", {}),
+        "languages": counts.get("languages", {}),
+        **({"converted": counts["converted"]} if "converted" in counts else {}),
         "coverage": coverage
         and {
             "notes": coverage["notes"],
@@ -141,6 +146,7 @@ def describe_counts(counts: Counts) -> dict[str, Any]:
             "windows": coverage["windows"],
             "characters_outside": coverage["outside"],
             "characters_without_pieces": coverage["without_pieces"],
+            "characters_truncated": coverage["truncated"],
             "notes_with_characters_outside": coverage["partial"],
         },
     }

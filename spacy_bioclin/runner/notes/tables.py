@@ -28,6 +28,8 @@ class ParquetTarget(Target):
     are strings otherwise.
     """
 
+    libraries = ("pyarrow",)
+
     def __init__(
         self,
         kept: Sequence[str] = (),
@@ -52,7 +54,7 @@ class ParquetTarget(Target):
         argument = [("start", integer), ("end", integer), ("label", text), ("kb_id", text)]
         argument += [("text", text)] * self.entity_text
         category = pa.struct([("label", text), ("probability", number)])
-        counts = ("characters", "pieces", "windows", "outside", "without_pieces")
+        counts = ("characters", "pieces", "windows", "outside", "without_pieces", "truncated")
         return {
             "notes": pa.schema(
                 [
@@ -61,6 +63,7 @@ class ParquetTarget(Target):
                     *[("text", text)] * self.note_text,
                     ("categories", pa.list_(category)),
                     *((name, integer) for name in counts),
+                    ("language", text),
                 ]
             ),
             "entities": pa.schema(
@@ -105,6 +108,7 @@ class ParquetTarget(Target):
                     "categories": [{"label": n, "probability": p} for n, p in categories] or None,
                     "characters": len(note.text),
                     **coverage,
+                    "language": note.language,
                 }
             ],
             "entities": [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from spacy.tokens import Doc, DocBin
 
@@ -23,16 +23,16 @@ from ..carried import Number, encode_lines
 from ..columns import Row
 from .describe import Note
 
-NAMES = ("record", "id", "text", "entities", "relations", "categories", "coverage")
+NAMES = ("record", "id", "text", "entities", "relations", "categories", "coverage", "language")
 
 
 class Target:
     """Base class of the forms of the output.
 
-    suffix (str): Ending of the output; "" for a folder.
+    libraries (Sequence[str]): Optional packages that write or check it.
     """
 
-    suffix: ClassVar[str] = ""
+    libraries: Sequence[str] = ()
 
     def __init__(self, kept: Sequence[str] = (), *, entity_text: bool, note_text: bool) -> None:
         """Choose what is written.
@@ -49,12 +49,20 @@ class Target:
                 remedy = "give it as --id-column" if name == "id" else "rename it in the input"
                 raise BioclinError(f"--keep {name}: the output has a column of this name; {remedy}")
 
+    def options(self) -> dict[str, Any]:
+        """Describe what the output depends on, beside its input and the pipeline."""
+        return {"entity_text": self.entity_text, "note_text": self.note_text}
+
     def take(self, note: Note, doc: Doc) -> Any:
         """Take of a note what is written, while the Doc is there.
 
         RAISES (BioclinError): This form cannot hold it.
         """
         raise NotImplementedError
+
+    def count(self, taken: Any) -> dict[str, int]:
+        """Count what was converted or left out, beside the counts that all forms have."""
+        return {}
 
     def encode(self, taken: Sequence[Any]) -> bytes:
         """Write what was taken of the notes of a part."""
@@ -72,8 +80,6 @@ class Target:
 class JsonLinesTarget(Target):
     """A .jsonl file: one object for each note."""
 
-    suffix = ".jsonl"
-
     def take(self, note: Note, doc: Doc) -> Row:
         """Make the object of a note."""
         row: Row = {"record": note.record, "id": note.id}
@@ -90,6 +96,8 @@ class JsonLinesTarget(Target):
             row["categories"] = note.categories
         if note.coverage:
             row["coverage"] = note.coverage._asdict()
+        if note.language:
+            row["language"] = note.language
         return row
 
     def _shorten(self, row: Row) -> Row:
@@ -120,7 +128,7 @@ class JsonLinesTarget(Target):
         inner = ["start", "end", "label", "layer", *["text"] * self.entity_text, "kb_id"]
         inner += ["probability", "section", *KINDS, "value", "high", "comparator", "unit"]
         return [
-            f"object: {', '.join([*names, 'coverage'])}",
+            f"object: {', '.join([*names, 'coverage', 'language'])}",
             f"entities: {', '.join(inner)}",
         ]
 
@@ -145,13 +153,19 @@ def to_json(value: Any) -> Any:
 class DocsTarget(Target):
     """A folder of .spacy files, each a DocBin, with all annotations of the Docs.
 
-    `doc.user_data` has the record, the id and the columns that are kept under "note".
+    `doc.user_data` has the record, the id, the columns that are kept, the coverage and the language
+    under "note".
     """
 
     def take(self, note: Note, doc: Doc) -> DocBin:
         """Serialize a Doc."""
         kept = json.loads(encode_lines([{name: to_json(note.kept[name]) for name in self.kept}]))
-        doc.user_data["note"] = {"record": note.record, "id": note.id, "columns": kept}
+        about: Row = {"record": note.record, "id": note.id, "columns": kept}
+        if note.coverage:
+            about["coverage"] = note.coverage._asdict()
+        if note.language:
+            about["language"] = note.language
+        doc.user_data["note"] = about
         return DocBin(store_user_data=True, docs=[doc])
 
     def encode(self, taken: Sequence[DocBin]) -> bytes:

@@ -7,7 +7,7 @@ or with Conditional = true; uncertainty leaves it true, unless it is very low, a
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from typing import Any, NamedTuple
 
@@ -29,8 +29,8 @@ class OmopSettings(CodeSettings):
     """Settings of NOTE_NLP, beside those of `CodeSettings`.
 
     nlp_system (str): Name and version of the pipeline.
-    nlp_datetime (datetime): When the notes were processed; the same for all rows of a run, so that
-        a repeated run writes the same rows. With a time zone, it is written in UTC.
+    nlp_datetime (datetime): When the notes were processed, the same for all rows of a run; without
+        it, now. With a time zone, it is written in UTC.
     labels (list[str] | None): Labels that are written; None for all.
     sections (dict[str, int]): Concepts of sections by category. Where one is missing, the LOINC
         code of the category is looked up in the table of concepts.
@@ -39,11 +39,19 @@ class OmopSettings(CodeSettings):
     """
 
     nlp_system: str = Field(max_length=NLP_SYSTEM)
-    nlp_datetime: datetime
+    nlp_datetime: datetime = Field(default_factory=lambda: datetime.now(timezone.utc))
     labels: list[str] | None = None
     sections: dict[str, int] = Field(default_factory=dict)
     snippet: bool = False
     bigint: bool = False
+
+    @property
+    def moment(self) -> datetime:
+        """Convert `nlp_datetime` to UTC, in whole seconds and without a time zone."""
+        moment = self.nlp_datetime
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(timezone.utc)
+        return moment.replace(tzinfo=None, microsecond=0)
 
 
 class NoteNlpRow(NamedTuple):
@@ -89,9 +97,7 @@ def to_note_nlp(
     """
     counts = Counter() if counts is None else counts
     namespaces, concepts = Namespaces(settings), concepts or ConceptMap({})
-    moment = settings.nlp_datetime
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(timezone.utc).replace(tzinfo=None)
+    moment = settings.moment
     rows: list[NoteNlpRow] = []
     for mention in read_mentions(doc, settings.spans_key, counts):
         if settings.labels is not None and mention.label not in settings.labels:
@@ -116,7 +122,9 @@ def to_note_nlp(
                     term_modifiers=_join_modifiers(mention, counts),
                 )
             )
-    _check_ids(note_id, rows, settings)
+    check_id("note_id", note_id, settings)
+    if rows:
+        check_id("note_nlp_id", rows[-1].note_nlp_id, settings)
     counts["rows"] += len(rows)
     for row in rows:
         if row.note_nlp_concept_id == 0:
@@ -126,14 +134,17 @@ def to_note_nlp(
     return rows
 
 
-def _check_ids(note_id: int, rows: Sequence[NoteNlpRow], settings: OmopSettings) -> None:
+def check_id(name: str, value: int, settings: OmopSettings) -> None:
+    """Check that a column can hold an id.
+
+    RAISES (BioclinError): It cannot.
+    """
     highest = MAX_BIG_ID if settings.bigint else MAX_ID
-    for name, value in (("note_id", note_id), ("note_nlp_id", rows[-1][0] if rows else 0)):
-        if value > highest:
-            raise BioclinError(
-                f"{name} = {value}: the column holds at most {highest}; give smaller ids, or make "
-                "the column a bigint and set bigint = true"
-            )
+    if value > highest:
+        raise BioclinError(
+            f"{name} = {value}: the column holds at most {highest}; give smaller ids, or make "
+            "the column a bigint and set bigint = true"
+        )
 
 
 def _find_concepts(

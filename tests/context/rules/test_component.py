@@ -43,6 +43,11 @@ def test_cues_and_scopes_are_in_a_group() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["", " ", "\n", " \r\n\t", "."])
+def test_a_note_without_words_has_no_context(text: str) -> None:
+    assert list(make_nlp("es")(text).spans["context"]) == []
+
+
 def test_an_attribute_explains_itself() -> None:
     doc = make_nlp("es")("Sin fiebre ni tos.")
     [modifier] = doc[1:2]._.context

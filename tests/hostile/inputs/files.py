@@ -19,6 +19,10 @@ from spacy_bioclin.corpora.docs import ALL_ENTS, make_gold_doc
 from spacy_bioclin.corpora.formats import FORMATS
 from spacy_bioclin.corpora.i2b2_xml import format_i2b2
 from spacy_bioclin.corpora.pubtator import format_pubtator
+from spacy_bioclin.corpora.tools.doccano import format_doccano
+from spacy_bioclin.corpora.tools.inception import format_inception
+from spacy_bioclin.corpora.tools.label_studio import format_label_studio
+from spacy_bioclin.corpora.tools.prodigy import format_prodigy
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import AnnotatedText, RelationAnnotation, SpanAnnotation
 
@@ -56,6 +60,14 @@ def make_files(folder: Path) -> dict[str, bytes]:
         "i2b2-2010.con": make_i2b2_2010().encode(),
         "i2b2-2012.xml": make_i2b2_2012().encode(),
         "share-clef.pipe": make_share_clef().encode(),
+        "label-studio.json": format_label_studio([DOCUMENT])
+        .replace("predictions", "annotations")
+        .encode(),
+        "doccano.jsonl": format_doccano([DOCUMENT]).encode(),
+        "prodigy.jsonl": format_prodigy([DOCUMENT])
+        .replace('"tokens":', '"answer": "accept", "tokens":')
+        .encode(),
+        "inception.xmi": format_inception(DOCUMENT)[".xmi"].encode(),
         "spacy.spacy": (folder / "whole.spacy").read_bytes(),
     }
 

@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 from spacy_bioclin.corpora.convert import convert_to_docs
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.corpora.formats import FORMATS
+from spacy_bioclin.corpora.tools.inception import TYPE_SYSTEM, format_type_system
 from spacy_bioclin.errors import BioclinError
 from tests.hostile.inputs.files import (
     CANARY,
@@ -27,6 +28,7 @@ from tests.hostile.inputs.files import (
 KINDS = (
     *("brat.ann", "pubtator.txt", "i2b2.xml", "bioc.xml", "bioc.json", "columns.conll"),
     *("spacy.spacy", "i2b2-2010.con", "i2b2-2012.xml", "share-clef.pipe"),
+    *("label-studio.json", "doccano.jsonl", "prodigy.jsonl", "inception.xmi"),
 )
 
 
@@ -45,6 +47,8 @@ def read(kind: str, data: bytes, folder: Path) -> bool:
     elif format in ("i2b2-2010", "share-clef"):
         (folder / "x.txt").write_text(TEXT)
         path = folder / "x.txt" if format == "share-clef" else path
+    elif format == "inception":
+        (folder / TYPE_SYSTEM).write_text(format_type_system())
     try:
         return bool(read_as_users_do(format, path))
     except Exception as error:

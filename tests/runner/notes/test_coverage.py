@@ -36,7 +36,8 @@ def test_all_of_a_long_note_is_read(nlp):
     long, short, empty, blank = [take_coverage(doc) for doc in nlp.pipe(texts)]
     assert (long.pieces, long.outside, long.without_pieces) == (pieces[0], 0, 0)
     assert -(-pieces[0] // 30) <= long.windows <= pieces[0] // 15  # 30 pieces, or half as many
-    assert short == Coverage(pieces[1], 1, 0, 0)
+    assert short == Coverage(pieces[1], 1)
+    assert long.truncated == short.truncated == 0
     for each in (empty, blank):
         assert (each.outside, each.without_pieces) == (0, 0)
 
@@ -62,5 +63,10 @@ def test_what_is_outside_is_counted():
     if not Doc.has_extension("trf_data"):
         Doc.set_extension("trf_data", default=None)
     doc._.trf_data = data
-    wanted = Coverage(pieces=4, windows=2, outside=len("cuatro"), without_pieces=1)
+    wanted = Coverage(4, 2, outside=len("cuatro"), without_pieces=1, truncated=len("cuatro"))
     assert count_coverage(doc, [doc[:2], doc[2:4]]) == wanted
+    # A gap before the last window is outside, but not truncated.
+    wanted = Coverage(4, 2, outside=len("\u200btres"), without_pieces=1)
+    assert count_coverage(doc, [doc[:2], doc[4:]])._replace(without_pieces=1) == wanted
+    wanted = Coverage(4, 0, outside=len("unodos\u200btrescuatro"), truncated=17)
+    assert count_coverage(doc, []) == wanted

@@ -1,8 +1,10 @@
-"""Docs made by hand: what each component would have written is given."""
+"""Docs made by hand, with what each component would have written, and a tiny pipeline."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from spacy_bioclin.context.rules.attributes import Context, make_group
@@ -53,3 +55,45 @@ def make_doc(
             for (start, category, loinc), end in zip(bodies, ends, strict=True)
         ]
     return doc
+
+
+# Ids that entities get from the component of `write_pipeline`, as if from a linker.
+KB_IDS = {"HTA": "MESH:D006973", "fiebre": "HP:0001945"}
+NOTES = [
+    {"note_id": 70, "person": "p-1", "text": "Antecedentes:\nHTA. Niega tos."},
+    {"note_id": 8, "person": "p-2", "text": "Sin hallazgos."},
+    {"note_id": 9, "person": "p-1", "text": 'Acude por "fiebre"; tos, tos.'},
+]
+CONCEPTS_CSV = """source_code,source_vocabulary_id,target_concept_id,source_concept_id,other
+D006973,MESH,320128,45618364,x
+0001945,HP,437663,,x
+11348-0,LOINC,3000001,3000001,x
+"""
+
+
+@Language.component("test_standards_ids")
+def add_ids(doc: Doc) -> Doc:
+    """Give entities the ids of `KB_IDS`."""
+    doc.ents = [
+        Span(doc, ent.start, ent.end, label=ent.label_, kb_id=KB_IDS.get(ent.text, ""))
+        for ent in doc.ents
+    ]
+    return doc
+
+
+def write_pipeline(folder: Path, *, with_ids: bool = True) -> Path:
+    """Write a pipeline that finds a disease, two symptoms and a drug, with sections and context.
+
+    with_ids (bool): Give them ids, by a component that only this process has.
+    """
+    nlp = spacy.blank("es")
+    nlp.add_pipe("bioclin_sentences")
+    labels = {"HTA": "DISEASE", "fiebre": "SYMPTOM", "tos": "SYMPTOM", "aspirina": "DRUG"}
+    patterns = [{"label": label, "pattern": words} for words, label in labels.items()]
+    nlp.add_pipe("entity_ruler").add_patterns(patterns)
+    if with_ids:
+        nlp.add_pipe("test_standards_ids")
+    nlp.add_pipe("bioclin_sections")
+    nlp.add_pipe("bioclin_context")
+    nlp.to_disk(folder)
+    return folder

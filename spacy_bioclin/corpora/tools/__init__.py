@@ -1,0 +1,1 @@
+"""Formats of annotation tools: notes go out with what a pipeline found, and come back corrected."""

@@ -1,0 +1,104 @@
+"""What the parts of the service share: pipeline, queue, counters, log and settings."""
+
+import socket
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Any
+
+from spacy.language import Language
+
+from ..about import __version__
+from ..runner.notes.coverage import watch_coverage
+from .batching import Batcher
+from .keys import Keys
+from .log import Log
+from .metrics import Metrics
+from .notes import Describer, describe_pipeline, describe_service, has_deid
+from .settings import Limits
+
+
+class Refused(Exception):
+    """A request that is answered with an error.
+
+    status (int): Status of the answer.
+    sentence (str): What is wrong, without anything that the client wrote.
+    retry_after (int | None): Seconds after which the client may try again.
+    """
+
+    def __init__(self, status: int, sentence: str, *, retry_after: int | None = None) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.retry_after = status, sentence, retry_after
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of the answer."""
+        found = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        return {**found, "WWW-Authenticate": "Bearer"} if self.status == 401 else found
+
+
+class Service:
+    """A pipeline that is served.
+
+    nlp (Language): The pipeline.
+    limits (Limits): What is taken at most.
+    keys (Keys | None): Who may send notes; None for everybody.
+    hosts (Sequence[str]): Names by which clients reach the service, beside IP addresses, localhost
+        and the name of this machine.
+    log (Log | None): Where events are written; None for stderr.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        *,
+        limits: Limits | None = None,
+        keys: Keys | None = None,
+        hosts: Sequence[str] = (),
+        log: Log | None = None,
+    ) -> None:
+        self.limits = (limits or Limits()).check()
+        self.keys, self.log = keys or Keys(), log or Log()
+        self.hosts = {"localhost", socket.gethostname().lower(), *map(str.lower, hosts)}
+        self.connections: set[Any] = set()
+        self.is_draining = False
+        watch_coverage(nlp)
+        self.describer = Describer(nlp)
+        self.pipeline = describe_pipeline(nlp)
+        self.lang = str(nlp.lang)
+        self.has_deid = has_deid(nlp)
+        self.about = describe_service(nlp, self.limits._asdict())
+        self.batcher = Batcher(nlp, self.limits)
+        self.metrics = Metrics(lambda: len(self.batcher), lambda: len(self.connections))
+        self.batcher.on_batch = self.metrics.add_batch
+
+    def start(self) -> None:
+        """Start the thread of the pipeline, and let it read a first note."""
+        self.batcher.start()
+        for done in self.batcher.submit(["1"], lambda doc: {}):
+            done.result()
+
+    def stop(self) -> None:
+        """Finish the notes that wait, and end the thread of the pipeline."""
+        self.batcher.stop()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests are accepted."""
+        return self.batcher.is_alive and not self.is_draining
+
+    def stamp(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Add the pipeline and the version of the package to an answer."""
+        return {**answer, "pipeline": self.pipeline, "version": __version__}
+
+    def is_own_host(self, host: str) -> bool:
+        """Check the Host header, so that no page of another site reaches the service by a name that
+        was made to lead to it (DNS rebinding)."""
+        name = host.strip().lower()
+        name = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+        if name in self.hosts:
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True

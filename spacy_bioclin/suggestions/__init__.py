@@ -1,0 +1,1 @@
+"""Suggest which notes to annotate next, and which gold spans look wrong."""

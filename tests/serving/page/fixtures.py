@@ -1,0 +1,164 @@
+"""The page of a service in Chromium, and a small pipeline that has something to show."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_bioclin.annotations.relations import Relation, set_relations
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Concept
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NOTE = """Paciente: Xabina. DNI 12345678Z
+
+Motivo de consulta:
+Posible neumonía. Refiere tos. No fiebre.
+
+Antecedentes:
+Madre con cáncer de mama izquierda.
+
+Tratamiento:
+Amoxicilina 500 mg.
+"""
+EVIL = "<img src=x onerror=window.hacked=1>"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+@Language.component("tests_page_extras")
+def add_extras(doc: Doc) -> Doc:
+    """Give spans probabilities, and relate each drug to each disease."""
+    group = doc.spans["clinical"]
+    scores = [0.9 if span.label_ == "BODY" else 0.4 for span in group]
+    group.attrs["scores"] = np.array(scores, np.float32)
+    by_label = {
+        label: [ent for ent in doc.ents if ent.label_ == label] for label in ("DRUG", "DISEASE")
+    }
+    relations = [
+        Relation(drug, disease, "TREATS", 0.75)
+        for drug in by_label["DRUG"]
+        for disease in by_label["DISEASE"][:1]
+    ]
+    set_relations(doc, "relations", relations)
+    return doc
+
+
+def make_nlp(kb: str) -> Language:
+    """Make a pipeline with sections, entities, overlapping spans, concepts, relations and PHI."""
+    tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
+    nlp = spacy.blank("es", config={"nlp": {"tokenizer": tokenizer}})
+    nlp.meta.update(name="tiny", version="1.2.3")
+    nlp.add_pipe("bioclin_sentences")
+    nlp.add_pipe("bioclin_sections")
+    ruler: Any = nlp.add_pipe("entity_ruler")
+    found = {
+        "SYMPTOM": ("fiebre", "tos"),
+        "DISEASE": ("neumonía", "cáncer de mama"),
+        "DRUG": ("Amoxicilina",),
+        EVIL: ("brote",),
+    }
+    for label, words in found.items():
+        ruler.add_patterns([{"label": label, "pattern": word} for word in words])
+    more: Any = nlp.add_pipe("span_ruler", name="overlapping", config={"spans_key": "clinical"})
+    more.add_patterns([{"label": "TUMOUR", "pattern": "cáncer"}])
+    more.add_patterns([{"label": "BODY", "pattern": "mama izquierda"}])
+    names: Any = nlp.add_pipe("span_ruler", name="names", config={"spans_key": "phi"})
+    names.add_patterns([{"label": "NOMBRE_SUJETO_ASISTENCIA", "pattern": "Xabina"}])
+    nlp.add_pipe("bioclin_phi_rules")
+    nlp.add_pipe("bioclin_context")
+    nlp.add_pipe("bioclin_measurements")
+    nlp.add_pipe("bioclin_linker", config={"kb": kb})
+    nlp.add_pipe("tests_page_extras")
+    nlp.add_pipe("bioclin_deid")
+    return nlp
+
+
+@pytest.fixture(scope="session")
+def page_nlp(tmp_path_factory: pytest.TempPathFactory) -> Language:
+    """The small pipeline."""
+    concepts = (
+        Concept("C1", "neumonía", "es", definition="Inflamación <b>del</b> pulmón."),
+        Concept("C2", "fiebre", "es"),
+    )
+    return make_nlp(str(build_kb(concepts, tmp_path_factory.mktemp("page") / "kb", meta={}).path))
+
+
+@pytest.fixture(scope="module")
+def page_url(page_nlp: Language) -> Iterator[str]:
+    """The address of a service of the small pipeline."""
+    from tests.serving.util import running
+
+    with running(page_nlp) as service:
+        yield f"{service.url}/"
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """Chromium. It ends with its module, because other tests cannot use asyncio beside it."""
+    api = pytest.importorskip("playwright.sync_api", reason="the page is tested with playwright")
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if program is None:
+        pytest.skip("the page is tested in Chromium, which is not installed")
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@contextmanager
+def opened(
+    browser: "Browser", url: str, *, expected: tuple[str, ...] = (), **options: Any
+) -> "Iterator[Page]":
+    """Open the page. When it closes, no request has left its origin, and nothing has failed.
+
+    expected (tuple[str, ...]): Parts of messages on the console that are no failure.
+    options: Of the browser's context: "locale", "color_scheme", "viewport" and others.
+    """
+    options = {"locale": "en-US", "viewport": {"width": 1360, "height": 900}, **options}
+    context = browser.new_context(**options)
+    page = context.new_page()
+    requests: list[str] = []
+    messages: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.goto(url)
+    yield page
+    assert [each for each in requests if not each.startswith((url, "blob:"))] == []
+    left = [text for text in messages if not any(part in text for part in expected)]
+    assert left == []
+    stores = "[localStorage.length, sessionStorage.length, document.cookie]"
+    assert page.evaluate(stores) == [0, 0, ""]
+    context.close()
+
+
+@pytest.fixture
+def page(browser: "Browser", page_url: str) -> "Iterator[Page]":
+    """The page, opened in English."""
+    with opened(browser, page_url) as found:
+        yield found
+
+
+def annotate(page: "Page", text: str = NOTE) -> None:
+    """Write a note, and wait until everything is shown."""
+    page.click("#tab-write")
+    page.fill("#text", text)
+    page.click("#annotate")
+    page.wait_for_selector("#workspace[aria-busy=false]")
+
+
+def list_marks(page: "Page", within: str = "#note") -> list[list[str]]:
+    """List the marks of a note: their text, and the label after it."""
+    found: list[list[str]] = page.eval_on_selector_all(
+        f"{within} .mark",
+        "marks => marks.map((mark) => [mark.textContent, mark.dataset.label ?? ''])",
+    )
+    return found

@@ -1,0 +1,159 @@
+"""What the service answers to requests that are as they should be."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from spacy_bioclin.about import __version__
+from tests.serving.util import BROKEN, NOTE, PANIC, Running, make_nlp, running
+
+httpx = pytest.importorskip("httpx")
+
+PIPELINE = {"name": "es_tiny", "version": "1.2.3", "lang": "es"}
+
+
+@pytest.fixture(scope="module")
+def it() -> Iterator[Running]:
+    with running(make_nlp()) as found:
+        yield found
+
+
+def post(it: Running, path: str, **body: object):  # type: ignore[no-untyped-def]
+    return httpx.post(f"{it.url}{path}", json=body, timeout=30)
+
+
+def test_one_note(it: Running) -> None:
+    answer = post(it, "/annotate", text=NOTE, id="n1")
+    found = answer.json()
+    assert answer.status_code == 200
+    assert (found["id"], found["pipeline"], found["version"]) == ("n1", PIPELINE, __version__)
+    assert found["characters"] == len(NOTE) == 70
+    entities = [
+        (each["layer"], each["start"], each["end"], each["label"], each["section"], each["negated"])
+        for each in found["entities"]
+    ]
+    assert entities == [
+        ("ents", 14, 18, "DISEASE", "past_history", False),
+        ("ents", 40, 46, "SYMPTOM", "past_history", False),
+        ("ents", 51, 54, "SYMPTOM", "past_history", True),
+        ("phi", 29, 35, "NOMBRE_SUJETO_ASISTENCIA", "past_history", False),
+        ("phi", 60, 69, "ID_SUJETO_ASISTENCIA", "past_history", False),
+    ]
+    [section] = found["sections"]
+    assert (section["start"], section["title_end"], section["body_start"]) == (0, 12, 14)
+    assert section["label"] == "past_history"
+    assert (found["relations"], found["categories"], found["coverage"]) == ([], None, None)
+
+
+def test_safe_note(it: Running) -> None:
+    found = post(it, "/deidentify", text=NOTE).json()
+    assert found["text"] == (
+        "Antecedentes: asma.\nPaciente [NOMBRE_SUJETO_ASISTENCIA] con fiebre. No tos. "
+        "DNI [ID_SUJETO_ASISTENCIA]."
+    )
+    for each in found["spans"]:
+        assert found["text"][each["safe_start"] : each["safe_end"]] == each["replacement"]
+    assert [NOTE[each["start"] : each["end"]] for each in found["spans"]] == ["Xabina", "12345678Z"]
+
+
+def test_many_notes_keep_their_order_and_ids(it: Running) -> None:
+    notes = [{"id": i, "text": "tos " * i} for i in range(5)]
+    found = post(it, "/annotate", notes=notes).json()
+    assert [(each["id"], len(each["entities"])) for each in found["notes"]] == [
+        (i, i) for i in range(5)
+    ]
+    assert found["pipeline"] == PIPELINE
+    assert post(it, "/annotate", notes=[]).json()["notes"] == []
+
+
+@pytest.mark.parametrize("word", [BROKEN, PANIC])
+def test_a_note_that_fails_does_not_take_others_with_it(it: Running, word: str) -> None:
+    notes = [{"text": "tos"}, {"id": "bad", "text": f"{word} Xabina"}, {"text": "fiebre"}]
+    answer = post(it, "/annotate", notes=notes)
+    good, bad, last = answer.json()["notes"]
+    assert answer.status_code == 200 and len(good["entities"]) == len(last["entities"]) == 1
+    assert bad["id"] == "bad" and "note 2: the pipeline failed with" in bad["error"]
+    assert "Xabina" not in answer.text + it.log.getvalue()
+    alone = post(it, "/annotate", text=f"{word} Xabina")
+    assert alone.status_code == 422 and "Xabina" not in alone.text
+    assert post(it, "/annotate", text="tos").status_code == 200
+
+
+def test_empty_and_odd_notes(it: Running) -> None:
+    for text in ("", " \r\n\t", "\0", "\u202efiebre\u202c", "🩺 tos", "e\u0301"):
+        found = post(it, "/annotate", text=text).json()
+        assert found["characters"] == len(text), text
+    emoji = post(it, "/annotate", text="🩺 tos").json()["entities"]
+    assert [(each["start"], each["end"]) for each in emoji] == [(2, 5)]
+
+
+def test_language_is_guessed_and_checked(it: Running) -> None:
+    spanish = "el paciente refiere que la fiebre es de ayer y no tiene tos por la noche " * 3
+    english = "the patient says that he had a fever and there is no cough at all in the night " * 3
+    assert post(it, "/annotate", text=spanish, language="es").json()["language"] == "es"
+    assert post(it, "/annotate", text=english).json()["language"] == "en"
+    assert post(it, "/annotate", text="tos").json()["language"] is None
+    other = post(it, "/annotate", text=english, language="en")
+    assert other.status_code == 422
+    assert other.json()["error"] == "language: the pipeline reads es only"
+
+
+def test_state(it: Running) -> None:
+    for path in ("/health", "/ready"):
+        answer = httpx.get(it.url + path)
+        assert answer.status_code == 200 and answer.json()["pipeline"] == PIPELINE
+    about = httpx.get(f"{it.url}/info").json()
+    assert about["pipeline"] == PIPELINE and about["deidentify"] is True
+    assert about["labels"]["ents"] == ["DISEASE", "SYMPTOM"]
+    assert about["limits"]["max_notes"] == 100
+    paths = httpx.get(f"{it.url}/openapi.json").json()["paths"]
+    assert {"/annotate", "/deidentify", "/info", "/health", "/ready", "/metrics"} == set(paths)
+    examples = paths["/annotate"]["post"]["requestBody"]["content"]["application/json"]["examples"]
+    for example in examples.values():
+        assert post(it, "/annotate", **example["value"]).status_code == 200
+
+
+def read_metrics(it: Running) -> dict[str, float]:
+    lines = httpx.get(f"{it.url}/metrics").text.splitlines()
+    pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, _, value in pairs}
+
+
+def test_metrics_count() -> None:
+    with running(make_nlp()) as it:
+        before = read_metrics(it)
+        notes = [{"text": "tos seca"}, {"text": BROKEN}]
+        assert post(it, "/annotate", notes=notes).status_code == 200
+        assert post(it, "/annotate", nots=notes).status_code == 422
+        after = read_metrics(it)
+
+    def gain(name: str) -> float:
+        return after[name] - before.get(name, 0)
+
+    assert gain('bioclin_requests_total{path="/annotate",status="200"}') == 1
+    assert gain('bioclin_requests_total{path="/annotate",status="422"}') == 1
+    assert gain('bioclin_request_seconds_count{path="/annotate"}') == 2
+    assert gain('bioclin_notes_total{outcome="done"}') == 1
+    assert gain('bioclin_notes_total{outcome="failed"}') == 1
+    assert gain("bioclin_words_total") == 3
+    assert gain("bioclin_batch_notes_sum") == 2
+    assert after["bioclin_queue_notes"] == 0
+
+
+def test_batching_changes_nothing() -> None:
+    """What a note gets depends on the notes beside it if this fails."""
+    texts = [f"{NOTE} Nota {i}. " + "tos " * (i % 7) for i in range(20)]
+    answers = []
+    for batch_words in (10_000, 0):
+        with (
+            running(make_nlp(deid=False), batch_words=batch_words, wait=0.05) as it,
+            ThreadPoolExecutor(10) as pool,
+        ):
+            found = pool.map(lambda text, it=it: post(it, "/annotate", text=text).json(), texts)
+            answers.append(list(found))
+            n_batches = read_metrics(it)["bioclin_batch_notes_count"]
+            # The first note of a service is its own.
+            assert n_batches == 21 if batch_words == 0 else n_batches < 15
+    assert answers[0] == answers[1]
+    assert [each["characters"] for each in answers[0]] == [len(text) for text in texts]
