@@ -137,6 +137,10 @@ class TextFiles(Form):
         if not self.total:
             raise BioclinError(f"{path}: no .txt file in this folder")
 
+    def count(self) -> int:
+        """Count the files, without reading them."""
+        return self.total
+
     def _walk(self) -> Iterator[tuple[Path, str]]:
         """List the notes, and whatever cannot be read with the reason."""
         if not self.path.is_dir():

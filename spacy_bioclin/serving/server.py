@@ -123,10 +123,11 @@ class Server(uvicorn.Server):
     """Serve until `should_exit` is true; then finish every request that was accepted.
 
     service (Service): Its pipeline's thread must run.
+    on_start (Callable | None): Called when requests are accepted.
     """
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
+    def __init__(self, service: Service, on_start: Callable[[], None] | None = None) -> None:
+        self.service, self.on_start = service, on_start
         protocol = type(
             "ServiceProtocol",
             (Protocol,),
@@ -151,6 +152,12 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to whoever runs the server."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        if self.on_start is not None:
+            self.on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End. Answers from now on close their connections, so that clients go elsewhere."""
@@ -188,18 +195,20 @@ def serve(service: Service, listening: socket.socket, on_start: Callable[[str], 
     """
     service.log.take_over()
     service.start()
-    server = Server(service)
+    host, port = listening.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def start() -> None:
+        service.log.write("started", address=address, **service.stamp({}))
+        on_start(address)
 
     def end(number: int) -> None:
         server.force_exit, server.should_exit = server.should_exit, True
 
-    host, port = listening.getsockname()[:2]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    server = Server(service, start)
     gc.collect()
     gc.freeze()  # the pipeline is never collected, so it need not be looked through
     with handled(end):
-        service.log.write("started", address=address, **service.stamp({}))
-        on_start(address)
         server.run(sockets=[listening])
     if server.force_exit:
         raise BioclinError("ended at the second signal, before every request was answered")

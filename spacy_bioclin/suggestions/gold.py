@@ -48,13 +48,14 @@ class JudgedDoc(NamedTuple):
     """A gold document and what a pipeline says of it.
 
     doc (LayerDoc): Gold and predicted spans of a layer.
-    probabilities (Mapping[CharSpan, float]): Of the predicted spans.
+    probabilities (Mapping[CharSpan, float | None]): Of the predicted spans; None for those of
+        rules.
     absence (Callable[[int, int], float] | None): Probability that no token of some characters
         belongs to an entity; None if it is not known.
     """
 
     doc: LayerDoc
-    probabilities: Mapping[CharSpan, float]
+    probabilities: Mapping[CharSpan, float | None]
     absence: Callable[[int, int], float] | None
 
 

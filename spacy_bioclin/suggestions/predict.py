@@ -23,12 +23,13 @@ CLEANER = "bioclin_cleaner"  # factory of the component that removes the vectors
 class LayerPrediction(NamedTuple):
     """What a component says of a note.
 
-    spans (Mapping[CharSpan, float]): Spans with their probabilities.
+    spans (Mapping[CharSpan, float | None]): Spans with their probabilities; None for those of
+        rules.
     entropy (ndarray | None): Of the tags of each token, (n_tokens,); None if there are no tags.
     outside (ndarray | None): Probability that a token belongs to no entity, (n_tokens,).
     """
 
-    spans: Mapping[CharSpan, float]
+    spans: Mapping[CharSpan, float | None]
     entropy: FloatArray | None
     outside: FloatArray | None
 
@@ -54,7 +55,8 @@ class Prediction(NamedTuple):
             if layer.entropy is not None:
                 total += float(layer.entropy.sum())
             else:
-                total += span_entropy(list(layer.spans.values()))
+                known = (p for p in layer.spans.values() if p is not None)
+                total += span_entropy(list(known))
         return total
 
     def find_absence(self, layer: str, start: int, end: int) -> float:
@@ -74,14 +76,16 @@ class Prediction(NamedTuple):
 
 
 def predict_notes(
-    nlp: Language, texts: Iterable[str], layers: Sequence[str] = ()
+    nlp: Language, texts: Iterable[str], layers: Sequence[str] = (), *, whole: bool = False
 ) -> Iterator[Prediction]:
-    """Run a pipeline up to its last component that finds entities.
+    """Run a pipeline and take out spans, tags and vectors.
 
     nlp (Language): The pipeline.
     texts (Iterable[str]): The notes.
-    layers (Sequence[str]): Layers to look at ("ents", or keys of `doc.spans`); none for all that
-        have probabilities.
+    layers (Sequence[str]): Layers to look at ("ents", or keys of `doc.spans`); none for those of
+        `bioclin_ner`, or for all if the pipeline has no such component.
+    whole (bool): Run all components, whose spans are then taken, and not only those up to the last
+        `bioclin_ner`.
     YIELDS (Prediction): One for each note, in order.
     RAISES (BioclinError): The pipeline gives no probabilities for one of the layers, or for any.
     """
@@ -95,7 +99,8 @@ def predict_notes(
         )
     if layers:
         heads = {layer: head for layer, head in heads.items() if layer in layers}
-    with nlp.select_pipes(disable=_find_unneeded(nlp, list(heads.values()))):
+    unneeded = _find_unneeded(nlp, [] if whole else list(heads.values()))
+    with nlp.select_pipes(disable=unneeded):
         for batch in minibatch(texts, nlp.batch_size):
             docs = list(nlp.pipe(batch))
             marginals = {
@@ -135,14 +140,10 @@ def _read_probabilities(doc: Doc, layers: Sequence[str]) -> dict[str, LayerPredi
     return {layer: LayerPrediction(_read_spans(doc, layer), None, None) for layer in names}
 
 
-def _read_spans(doc: Doc, layer: str) -> dict[CharSpan, float]:
+def _read_spans(doc: Doc, layer: str) -> dict[CharSpan, float | None]:
     key = None if layer == ENTS and ENTS not in doc.spans else layer
     pairs = zip(get_spans(doc, key), get_probabilities(doc, key), strict=True)
-    return {
-        (span.start_char, span.end_char, span.label_): float(probability)
-        for span, probability in pairs
-        if probability is not None
-    }
+    return {(span.start_char, span.end_char, span.label_): p for span, p in pairs}
 
 
 def _read_vector(doc: Doc) -> FloatArray | None:

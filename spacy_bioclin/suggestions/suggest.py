@@ -97,7 +97,8 @@ def _check_probabilities(found: Iterable[Prediction]) -> None:
     RAISES (BioclinError): It does not.
     """
     layers = [layer for each in found for layer in each.layers.values()]
-    if not any(layer.entropy is not None or layer.spans for layer in layers):
+    known = (p is not None for layer in layers for p in layer.spans.values())
+    if not any(known) and all(layer.entropy is None for layer in layers):
         raise BioclinError(
             "the pipeline gives no probabilities, by which notes are chosen; use one with "
             "bioclin_ner, or with another component that gives its spans probabilities"
@@ -119,7 +120,8 @@ def _find_places(prediction: Prediction) -> list[tuple[int, int]]:
     spans: list[tuple[float, int, int]] = []
     for layer in prediction.layers.values():
         if layer.entropy is None:
-            spans += [(p, start, end) for (start, end, _), p in layer.spans.items()]
+            items = layer.spans.items()
+            spans += [(p, start, end) for (start, end, _), p in items if p is not None]
         else:
             tokens = zip(layer.entropy.tolist(), prediction.starts, prediction.ends, strict=True)
             spans += [(-entropy, start, end) for entropy, start, end in tokens if entropy > 0]
@@ -150,7 +152,7 @@ def check_gold(
     """
     judged: dict[str, list[JudgedDoc]] = {}
     found: list[Prediction] = []
-    predictions = predict_notes(nlp, (doc.text for doc in docs), layers)
+    predictions = predict_notes(nlp, (doc.text for doc in docs), layers, whole=True)
     for number, (doc, prediction) in enumerate(zip(docs, predictions, strict=True), start=1):
         for layer in prediction.layers:
             if one := _judge(doc, layer, prediction, str(number)):
@@ -175,7 +177,7 @@ def _judge(doc: Doc, layer: str, prediction: Prediction, default_id: str) -> Jud
     if reference is None:
         return None
     labels = annotated_labels(doc, key)
-    found: dict[CharSpan, float] = {
+    found: dict[CharSpan, float | None] = {
         span: probability
         for span, probability in prediction.layers[layer].spans.items()
         if labels is None or span[2] in labels

@@ -27,7 +27,7 @@ NEW = [("a", KNOWN), ("b", OTHER), ("c", f"{OTHER} "), ("d", "Sin fiebre.")]
 @pytest.fixture(scope="module")
 def trained(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     nlp = make_nlp(tiny_encoder)
-    train(nlp, make_examples(nlp), steps=80)
+    train(nlp, make_examples(nlp), steps=60)
     nlp.add_pipe("bioclin_cleaner")
     folder = tmp_path_factory.mktemp("trained") / "pipeline"
     nlp.to_disk(folder)

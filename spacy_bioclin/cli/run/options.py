@@ -60,7 +60,7 @@ Price = Annotated[
     float | None, typer.Option(min=0, help="For --dry-run: price of this machine per hour")
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Write nothing: columns, first note, hours")
+    bool, typer.Option("--dry-run", help="Write nothing: columns, first note, hours, cost")
 ]
 Engine = Annotated[str, typer.Option(help="local, ray or spark: where the processes are")]
 Processes = Annotated[int, typer.Option(min=1, help="Each loads the pipeline")]

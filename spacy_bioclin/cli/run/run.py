@@ -11,7 +11,7 @@ from ..loading import list_pipeline, load_pipeline
 from . import options as given
 from .engines import choose_engine, make_start, name_for_workers
 from .estimate import show_estimate
-from .sources import Choice, describe_left_out, open_source
+from .sources import Choice, check_price, describe_left_out, open_source
 from .targets import Choices, check_choices, choose_target, find_ending, make_target
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def main(
     check_choices(form_name, choices, columns)
 
     choice = Choice(database, key, sample, seed, since or ())
+    check_price(price, dry_run=dry_run)
 
     def prepare() -> tuple["Form", "AnnotateJob"]:
         form = open_source(source, columns, encoding, choice)

@@ -44,6 +44,15 @@ def open_source(path: Path, columns: "Columns", encoding: str, choice: Choice) -
     return Chosen(form, sample=choice.sample, seed=choice.seed or 0, since=choice.since)
 
 
+def check_price(price: float | None, *, dry_run: bool) -> None:
+    """Refuse a price that nothing would be computed from.
+
+    RAISES (BioclinError): It is given without --dry-run.
+    """
+    if price is not None and not dry_run:
+        raise BioclinError("--price: only with --dry-run, which estimates the cost; leave it out")
+
+
 def describe_left_out(form: "Form") -> dict[str, Any]:
     """Describe how many notes were left out because earlier outputs have them."""
     return {} if form.known is None else {"left_out": {"in_earlier_outputs": form.known}}

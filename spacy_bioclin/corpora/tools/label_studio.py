@@ -166,7 +166,7 @@ def _choose_annotation(item: dict[str, Any]) -> dict[str, Any]:
     """
     done = [each for each in item.get("annotations", ()) if not each.get("was_cancelled")]
     if not done:
-        raise BioclinError("is not annotated; --skip-bad leaves such tasks out and counts them")
+        raise BioclinError("is not annotated yet")
     marked = [each for each in done if each.get("ground_truth")]
     chosen = marked if marked else done
     if len(chosen) > 1:

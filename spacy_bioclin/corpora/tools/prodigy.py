@@ -121,9 +121,7 @@ def read_prodigy_tasks(path: Path, on_error: OnError = raise_error) -> list[Anno
 
 def _read_task(item: dict[str, Any], default_id: str, *, answered: bool) -> Task:
     if answered and item.get("answer") != "accept":
-        raise BioclinError(
-            "was not accepted in Prodigy; --skip-bad leaves such tasks out and counts them"
-        )
+        raise BioclinError("was not accepted in Prodigy")
     id, meta = read_meta(item.get(META), default_id)
     text = item["text"]
     regions: list[Region] = []

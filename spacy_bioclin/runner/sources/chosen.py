@@ -1,5 +1,6 @@
 """Choose some records of an input: a random sample, those that are new, or both."""
 
+import csv
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,9 @@ from ..records import Form, Record, Unreadable, fingerprint_files
 from .ids import find_id
 
 ID_BYTES = 16  # of the hash of an id, so that no two ids are taken for one
-NO_OUTPUT = "want an output of `bioclin run` in jsonl or parquet"
+FILES = (".jsonl", ".csv", ".parquet")
+NOTE_ID = "note_id"  # of OMOP's table, which has only the notes in which something was found
+NO_OUTPUT = "want an output of `bioclin run` in jsonl, parquet or omop"
 
 
 class Chosen(Form):
@@ -109,11 +112,11 @@ def read_earlier_ids(outputs: Sequence[Path]) -> np.ndarray:
     """Read the ids of the notes in earlier outputs.
 
     RETURNS (numpy.ndarray): Hashes of the ids, sorted: 16 bytes for each.
-    RAISES (BioclinError): One is not an output in jsonl or parquet.
+    RAISES (BioclinError): One is not an output that has ids.
     """
     hashes = bytearray()
-    for output in outputs:
-        for id in _read_ids(output):
+    for path in _list_files(outputs):
+        for id in _read_ids(path):
             hashes += _hash(id)
     return np.sort(np.frombuffer(bytes(hashes), dtype=f"S{ID_BYTES}"))
 
@@ -132,7 +135,7 @@ def _list_files(outputs: Sequence[Path]) -> list[Path]:
     """List the files of earlier outputs that have ids."""
     files: list[Path] = []
     for output in outputs:
-        if output.is_file() and output.suffix.lower() == ".jsonl":
+        if output.is_file() and output.suffix.lower() in FILES:
             files.append(output)
         elif found := sorted((output / "notes").glob("*.parquet")):
             files += found
@@ -142,24 +145,31 @@ def _list_files(outputs: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _read_ids(output: Path) -> Iterator[str]:
-    for path in _list_files([output]):
-        try:
-            yield from _read_json_ids(path) if path.suffix == ".jsonl" else _read_table_ids(path)
-        except Exception as error:  # the message may quote a note
-            raise BioclinError(
-                f"--since {path}: cannot be read ({type(error).__name__}); {NO_OUTPUT}"
-            ) from None
+def _read_ids(path: Path) -> Iterator[str]:
+    """Read the ids of the notes in a file of an output."""
+    read = {".jsonl": _read_lines, ".csv": _read_rows, ".parquet": _read_table}
+    try:
+        yield from read[path.suffix.lower()](path)
+    except Exception as error:  # the message may quote a note
+        kind = type(error).__name__
+        raise BioclinError(f"--since {path}: cannot be read ({kind}); {NO_OUTPUT}") from None
 
 
-def _read_json_ids(path: Path) -> Iterator[str]:
+def _read_lines(path: Path) -> Iterator[str]:
     with path.open(encoding="utf-8") as file:
         for line in file:
             yield str(json.loads(line)["id"])
 
 
-def _read_table_ids(path: Path) -> Iterator[str]:
+def _read_rows(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            yield row[NOTE_ID]
+
+
+def _read_table(path: Path) -> Iterator[str]:
     _, pq = import_pyarrow()
     with pq.ParquetFile(path) as table:
-        for batch in table.iter_batches(columns=["id"]):
+        column = NOTE_ID if NOTE_ID in table.schema_arrow.names else "id"
+        for batch in table.iter_batches(columns=[column]):
             yield from map(str, batch.column(0).to_pylist())

@@ -100,7 +100,7 @@ class Query(Form):
         try:
             with connect(self.engine) as connection:
                 return connection.execute(statement).freeze()()
-        except import_sqlalchemy().exc.SQLAlchemyError as error:
+        except Exception as error:  # of a driver too
             raise BioclinError(
                 f"{self.path}: the database cannot be asked ({describe_error(error)}); check "
                 "--database, and try the query with a program of the database"
@@ -133,7 +133,7 @@ class Query(Form):
                 with connect(self.engine) as connection:
                     page = connection.execute(statement).mappings().all()
                 break
-            except sa.exc.SQLAlchemyError as error:
+            except Exception as error:  # of a driver too
                 if wait is None or not is_lost(error):
                     raise BioclinError(
                         f"{self.path}: the database failed after row {self.done:,} "
@@ -173,6 +173,10 @@ class Query(Form):
             error = BioclinError(f"{self.path}, {place}: {reason}")
             return Unreadable(self.done, place, error)
         return Record(self.done, place, row)
+
+    def count(self) -> int:
+        """Count the rows."""
+        return self.total
 
     def identify(self, records: Sequence[Record | Unreadable]) -> str:
         """Hash the rows: those of a database change."""

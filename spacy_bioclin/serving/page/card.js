@@ -17,7 +17,8 @@ export class Card {
       if (event.key === "Escape") this.close();
     });
     // A card stays beside its element: scrolling with the wheel hides it.
-    addEventListener("wheel", () => this.close(), { passive: true });
+    const leave = ({ target }) => card.contains(target) || this.close();
+    addEventListener("wheel", leave, { passive: true });
     addEventListener("resize", () => this.close());
   }
 
@@ -59,7 +60,10 @@ export function describeEntity(entity) {
   );
   if (concepts.length) {
     const list = make("ol", { class: "concepts" });
-    for (const concept of concepts.slice(0, MOST_CONCEPTS)) list.append(describeConcept(concept));
+    for (const concept of concepts.slice(0, MOST_CONCEPTS)) {
+      list.append(describeConcept(concept, concept.kb_id === entity.kb_id));
+    }
+    if (!entity.kb_id) part.append(make("p", { class: "not-linked" }, say("notLinked")));
     part.append(list);
   }
   return part;
@@ -87,8 +91,8 @@ function describeValue({ value, high, comparator, unit }) {
   return [`${comparator ?? ""}${range}`, unit].filter(Boolean).join(" ");
 }
 
-function describeConcept({ kb_id, name, score, definition }) {
-  const line = make("p", {}, makeText("bdi", name || kb_id, { class: "name" }), " ");
+function describeConcept({ kb_id, name, score, definition }, isLinked) {
+  const line = make("p", {}, makeText(isLinked ? "strong" : "bdi", name || kb_id), " ");
   line.append(makeText("code", kb_id));
   if (score != null) line.append(" ", make("span", { class: "chance" }, sayPercent(score)));
   const item = make("li", {}, line);

@@ -18,14 +18,20 @@ export function readAnswer(text, answer) {
   const place = (span) => ({ ...span, start: convert(span.start), end: convert(span.end) });
   return {
     entities: mergeLayers(answer.entities.map(place)),
-    sections: (answer.sections ?? []).map(place).sort((a, b) => a.start - b.start),
-    relations: (answer.relations ?? []).map((each) => ({
+    sections: answer.sections
+      .map((section) => ({ ...place(section), title: convertTitle(section, convert) }))
+      .sort((a, b) => a.start - b.start),
+    relations: answer.relations.map((each) => ({
       ...each,
       head: place(each.head),
       child: place(each.child),
     })),
     categories: answer.categories,
   };
+}
+
+function convertTitle({ title_start, title_end }, convert) {
+  return title_start == null ? undefined : { start: convert(title_start), end: convert(title_end) };
 }
 
 // The same span with the same label in two layers is one entity of the page.

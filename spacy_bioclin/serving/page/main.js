@@ -22,6 +22,7 @@ import {
 } from "./words.js";
 
 const at = (id) => document.getElementById(id);
+const MOST_RELATIONS = 100;
 const state = { info: undefined, text: "", answer: undefined, safeAnswer: undefined };
 let found = { entities: [], sections: [], relations: [], categories: null };
 let running;
@@ -38,7 +39,12 @@ const note = new NoteView(at("note"), {
   onPick: (entity) => isWide() && list.focus(entity), // else the list is far below
 });
 const list = new EntityList(
-  { list: at("list"), empty: at("list-empty"), more: at("list-more") },
+  {
+    list: at("list"),
+    empty: at("list-empty"),
+    previous: at("list-previous"),
+    next: at("list-next"),
+  },
   {
     onOpen: (option, entity) => {
       const mark = note.light([entity], { scroll: isWide() });
@@ -81,14 +87,15 @@ async function annotate() {
   setBusy(true);
   const began = performance.now();
   try {
-    const safe = askSafe(text, run.signal);
     const answer = await request("annotate", { text }, run.signal);
     Object.assign(state, { text, answer, safeAnswer: undefined });
     at("key-form").hidden = true;
     showAnswer();
+    showSafe({}); // not that of the note before
     tabs.choose(at("tab-found"));
     tellDone((performance.now() - began) / 1000);
-    showSafe(await safe);
+    // Not at the same time: the pipeline would read both before it answers the first.
+    showSafe(await askSafe(text, run.signal));
   } catch (error) {
     if (running === run) tellFailure(error);
   } finally {
@@ -153,6 +160,7 @@ function tellDone(seconds) {
 
 function showAnswer() {
   found = readAnswer(state.text, state.answer);
+  at("tab-found").disabled = false;
   filters.show(found.entities);
   at("legend").replaceChildren(
     `${say("legend")} `,
@@ -171,7 +179,7 @@ function showChosen() {
   const chosen = filters.choose(found.entities, threshold());
   note.show(state.text, found.sections, chosen);
   list.show(chosen);
-  at("count-found").textContent = state.answer ? sayNumber(chosen.length) : "";
+  at("count-found").textContent = sayNumber(chosen.length);
   at("list-count").textContent = say("shownOf", {
     n: sayNumber(chosen.length),
     all: sayNumber(found.entities.length),
@@ -182,7 +190,9 @@ function showChosen() {
 function showRelations() {
   const shown = found.relations.filter((each) => isShown(each, threshold()));
   at("relations").hidden = found.relations.length === 0;
-  at("relation-list").replaceChildren(...shown.map(makeRelation));
+  at("relation-list").replaceChildren(...shown.slice(0, MOST_RELATIONS).map(makeRelation));
+  const rest = shown.length - MOST_RELATIONS;
+  at("relation-rest").textContent = rest > 0 ? say("restOfRelations", { n: sayNumber(rest) }) : "";
 }
 
 function makeRelation(relation) {
@@ -219,7 +229,8 @@ function showCategories() {
 function showSafe({ answer, error }) {
   if (error?.name === "AbortError") throw error;
   state.safeAnswer = answer;
-  for (const id of ["pair", "copy-text", "copy-safe", "download-safe"]) at(id).hidden = !answer;
+  at("tab-safe").disabled = !answer && !error;
+  for (const id of ["pair", "safe-help", "safe-actions"]) at(id).hidden = !answer;
   at("safe-problem").textContent = error?.message ?? "";
   at("safe-problem").hidden = !error;
   const spans = answer ? readSafe(state.text, answer) : [];

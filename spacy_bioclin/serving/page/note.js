@@ -6,7 +6,7 @@ import { say, sayLabel } from "./words.js";
 
 const BLOCK = 2000; // characters after which a block ends with its line
 const LONGEST = 20000; // and where it ends without one
-const AT_ONCE = 40; // blocks that are made before the page is shown
+const AT_ONCE = 10; // blocks that are made before the page is shown
 const MOST_LANES = 4;
 
 // Show a note in a container. Long notes are made block by block, so that the page answers at once.
@@ -46,7 +46,9 @@ export class NoteView {
     this.blocks = makeBlocks(text, sections);
     this.pieces = cutPieces(
       entities,
-      this.blocks.flatMap(({ start, end }) => [start, end]),
+      this.blocks.flatMap(({ start, end, title }) =>
+        title ? [start, end, title.start, title.end] : [start, end],
+      ),
     );
     this.begun = new Set();
     this.nextBlock = this.nextPiece = 0;
@@ -64,7 +66,7 @@ export class NoteView {
     }
   }
 
-  makeBlock({ end, label, isFirst }) {
+  makeBlock({ end, label, title, isFirst }) {
     const block = make("div", { class: "block" });
     if (label && isFirst) block.append(make("h3", {}, sayLabel(label)));
     const text = make("div", { class: "text", dir: "auto" });
@@ -74,6 +76,8 @@ export class NoteView {
       const part = this.text.slice(piece.start, piece.end);
       if (piece.over.length) {
         text.append(this.makeMark(piece, part));
+      } else if (title && piece.start >= title.start && piece.end <= title.end) {
+        text.append(makeText("strong", part));
       } else {
         const line = part.trimEnd().length + 1; // end of the last line with text
         const isGap = piece.end === end && line < part.length && part[line - 1] === "\n";
@@ -191,7 +195,8 @@ function drawLanes(mark, over) {
 function makeBlocks(text, sections) {
   const spans = [];
   let at = 0;
-  for (const { start, end, label } of [...sections, { start: text.length, end: text.length }]) {
+  for (const section of [...sections, { start: text.length, end: text.length }]) {
+    const { start, end } = section;
     if (start < at) continue; // inside of the section before
     if (start > at) {
       const before = spans.at(-1);
@@ -201,19 +206,19 @@ function makeBlocks(text, sections) {
         spans.push({ start: at, end: start });
       }
     }
-    if (end > start) spans.push({ start, end, label });
+    if (end > start) spans.push({ ...section });
     at = Math.max(at, end);
   }
   return spans.flatMap((span) => divide(text, span));
 }
 
-function divide(text, { start, end, label }) {
+function divide(text, { start, end, label, title }) {
   const blocks = [];
   for (let at = start; at < end; ) {
     const line = text.indexOf("\n", Math.min(at + BLOCK, end)) + 1;
     let stop = line > 0 && line <= at + LONGEST ? line : at + LONGEST;
     if (isLow(text, stop)) stop += 1; // both halves of an emoji stay together
-    blocks.push({ start: at, end: Math.min(stop, end), label, isFirst: at === start });
+    blocks.push({ start: at, end: Math.min(stop, end), label, title, isFirst: at === start });
     at = stop;
   }
   return blocks;

@@ -6,7 +6,7 @@ export class Tabs {
     this.onChange = onChange;
     for (const tab of this.tabs) tab.addEventListener("click", () => this.choose(tab));
     list.addEventListener("keydown", (event) => {
-      const tabs = this.tabs.filter((tab) => !tab.hidden);
+      const tabs = this.tabs.filter((tab) => !tab.hidden && !tab.disabled);
       const at = tabs.indexOf(event.target);
       const n = tabs.length;
       const goals = { ArrowRight: (at + 1) % n, ArrowLeft: (at + n - 1) % n, Home: 0, End: n - 1 };

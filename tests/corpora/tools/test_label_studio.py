@@ -58,7 +58,7 @@ def test_a_corrected_export(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"annotations": []}, "task 1: is not annotated; --skip-bad"),
+        ({"annotations": []}, "task 1: is not annotated yet"),
         ({"annotations": [{"result": [], "was_cancelled": True}]}, "is not annotated"),
         ({"annotations": [{"result": []}] * 2}, "has 2 annotations; mark one"),
         ({"data": {"text": "a", "bioclin": {"sha256": "0"}}}, "not the one that was exported"),
@@ -88,7 +88,8 @@ def test_of_several_annotations_the_ground_truth_counts(tmp_path: Path) -> None:
 def test_how_offsets_are_counted_is_seen_by_the_text(
     places: tuple[tuple[int, int], ...], tmp_path: Path
 ) -> None:
-    regions = [region(word, *at, word, "A") for word, at in zip(("tos", "fiebre"), places)]
+    pairs = zip(("tos", "fiebre"), places, strict=True)
+    regions = [region(word, *at, word, "A") for word, at in pairs]
     (document,) = read_label_studio(
         write(tmp_path / "e.json", annotated("😀 tos\r\nfiebre", *regions))
     )

@@ -93,6 +93,10 @@ COMMANDS = {
     ),
     "run to spacy": Command(["run", "model", "brat", "OUT", "--to", "spacy"], "/", "brat", True),
     "run to brat": Command(["run", "model", "brat", "OUT", "--to", "brat"], "/", "brat", True),
+    "run to omop": Command(["run", "model", "7.txt", "OUT", "--to", "omop"], ".csv", "7.txt", True),
+    "run to fhir": Command(
+        ["run", "model", "n.jsonl", "OUT", "--to", "fhir"], ".ndjson", "n.jsonl", True
+    ),
     "deid-key": Command(["deid-key", "OUT"], ".key", "n.txt", True),
     "calibrate": Command(["calibrate", "phi", "c.spacy", "-o", "OUT"], "/", "phi"),
     "invent-notes": Command(
@@ -134,6 +138,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     finder.add_pipe("bioclin_phi_rules")
     finder.to_disk("phi")
     Path("n.txt").write_text(NOTE, "utf-8")
+    Path("7.txt").write_text(NOTE, "utf-8")
     Path("n.jsonl").write_text(json.dumps({"text": NOTE}) + "\n", "utf-8")
     Path("t.csv").write_text(f"note,class\n{NOTE},a\nSin tos,b\n", "utf-8")
     Path("x.csv").write_text("id,name\nA,Asma\n", "utf-8")

@@ -17,9 +17,10 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux"),
 ]
-N = 12
-PART = 4
-MORTAL, ONCE, BAD = 6, 9, 11  # lines from 1: in the second part, and two in the third
+PART = 2
+# Line, from 1 -> what its note does. Parts are of two lines.
+DEADLY = {4: "mortal", 5: "una vez", 6: "veneno"}
+BAD = {3: "veneno"}
 ENGINES = ("local", "ray", "spark")
 
 
@@ -39,11 +40,10 @@ def ready(tmp_path_factory):
         nlp.add_pipe("test_deadly_note")
         nlp.add_pipe("entity_ruler").add_patterns([{"label": "SIGN", "pattern": "tos"}])
         nlp.to_disk(folder / "model")
-        special = {MORTAL: "mortal", ONCE: "una vez", BAD: "veneno"}
-        rows = [
-            {"id": f"n{i}", "text": f"{i} con tos {special.get(i, '')}"} for i in range(1, N + 1)
-        ]
-        (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        for name, special in (("deadly", DEADLY), ("bad", BAD)):
+            texts = [f"{i} con tos {special.get(i, '')}" for i in range(1, 7)]
+            rows = [json.dumps({"id": f"n{i}", "text": text}) for i, text in enumerate(texts, 1)]
+            (folder / f"{name}.jsonl").write_text("\n".join(rows))
         yield folder
 
 
@@ -82,9 +82,9 @@ def prepare(request):
     return prepare_engine
 
 
-def run(ready, out, engine, *options):
+def run(ready, out, engine, *options, notes="deadly"):
     (ready / "packages" / "once").unlink(missing_ok=True)
-    base = [ready / "model", ready / "notes.jsonl", out, "--id-column", "id", "--engine", engine]
+    base = [ready / "model", ready / f"{notes}.jsonl", out, "--id-column", "id", "--engine", engine]
     arguments = ["run", *map(str, [*base, "--processes", 2, *options])]
     return CliRunner().invoke(app, arguments)
 
@@ -109,15 +109,23 @@ def test_local(wanted):
     engine, files = wanted
     assert engine == {"name": "local", "workers": 2}
     assert sorted(files) == ["about", "out.jsonl", "out.jsonl.quarantine.jsonl"]
-    assert files["about"]["records"] == {"read": 12, "written": 10, "quarantined": 2, "empty": 0}
+    assert files["about"]["records"] == {"read": 6, "written": 4, "quarantined": 2, "empty": 0}
     rows = [json.loads(line) for line in files["out.jsonl"].splitlines()]
-    assert [row["record"] for row in rows] == [1, 2, 3, 4, 5, 7, 8, 9, 10, 12]
+    assert [row["record"] for row in rows] == [1, 2, 3, 5]
     assert {len(row["entities"]) for row in rows} == {1}
     mortal, bad = map(json.loads, files["out.jsonl.quarantine.jsonl"].splitlines())
-    assert (mortal["record"], mortal["id"], mortal["place"]) == (6, "n6", "line 6")
-    assert mortal["reason"].startswith("line 6: the process died")
-    assert (bad["record"], bad["id"]) == (11, "n11") and "ValueError" in bad["reason"]
+    assert (mortal["record"], mortal["id"], mortal["place"]) == (4, "n4", "line 4")
+    assert mortal["reason"].startswith("line 4: the process died")
+    assert (bad["record"], bad["id"]) == (6, "n6") and "ValueError" in bad["reason"]
     assert b"mortal" not in files["out.jsonl.quarantine.jsonl"]
+
+
+def test_without_skip_bad_the_deadly_note_is_named(ready, tmp_path):
+    done = run(ready, tmp_path / "out.jsonl", "local")
+    assert done.exit_code == 1, done.output
+    assert "line 4: the process died" in done.stderr and "--skip-bad" in done.stderr
+    assert "con tos" not in done.output
+    assert len(list(tmp_path.glob(".out.jsonl.work/*.part"))) == 1  # what is finished stays
 
 
 @pytest.mark.parametrize("engine", ["ray", "spark"])
@@ -134,24 +142,22 @@ def test_the_same_bytes_whatever_the_engine(engine, ready, wanted, prepare, tmp_
 @pytest.mark.parametrize(
     ("first", "second"), [("local", "ray"), ("ray", "spark"), ("spark", "local")]
 )
-def test_resume_with_another_engine(first, second, ready, wanted, prepare, tmp_path):
-    """The first stops at the deadly note, and names it; the second does only what is left."""
+def test_resume_with_another_engine(first, second, ready, prepare, tmp_path):
+    """The first stops at a bad note; the second does only what is left."""
     prepare(first)
     prepare(second)
     out = tmp_path / "out.jsonl"
-    done = run(ready, out, first)
-    assert done.exit_code == 1, done.output
-    assert "line 6: the process died" in done.stderr and "--skip-bad" in done.stderr
-    assert "con tos" not in done.output
+    done = run(ready, out, first, notes="bad")
+    assert done.exit_code == 1 and "line 3: the pipeline failed with ValueError" in done.stderr
     [part] = (tmp_path / ".out.jsonl.work").glob("*.part")
     work = Work.__new__(Work)  # write into the part, to see that it is not made again
     work.out, work.folder, work.hash = out, part.parent, part.name.split(".")[1]
     made = work.read(0)
     work.write(0, Done(made.data.replace(b'"n1"', b'"kept"'), *made[1:]))
-    done = run(ready, out, second, "--skip-bad", "--resume")
+    done = run(ready, out, second, "--skip-bad", "--resume", notes="bad")
     assert done.exit_code == 0, done.output
-    lines = wanted[1]["out.jsonl"].replace(b'"n1"', b'"kept"')
-    assert out.read_bytes() == lines
+    ids = [json.loads(line)["id"] for line in out.read_text().splitlines()]
+    assert ids == ["kept", "n2", "n4", "n5", "n6"]
 
 
 def test_an_error_of_a_worker_is_told(ready, prepare, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.runner.columns import Columns
+from spacy_bioclin.runner.parts import cut
 from spacy_bioclin.runner.records import Record, Unreadable
 from spacy_bioclin.runner.sources.chosen import Chosen, read_earlier_ids
 from spacy_bioclin.runner.sources.opening import open_notes
@@ -48,6 +49,15 @@ def test_a_sample_has_exactly_so_many(name, open_rows):
             assert read_numbers(other) != numbers
 
 
+def test_a_sample_is_cut_into_whole_parts(open_rows):
+    """By its own positions: the numbers of its notes are far apart."""
+    form = Chosen(open_rows(range(1000)), sample=5, seed=0)
+    parts = list(cut(form.read(), 2))
+    assert [part.number for part in parts] == [0, 1, 2]
+    assert [len(part.records) for part in parts] == [2, 2, 1]
+    assert [record.number for part in parts for record in part.records] == read_numbers(form)
+
+
 def test_every_note_has_the_same_chance(open_rows):
     """In 2,000 samples of 5 of 20, each note is in 500, give or take 4 standard deviations."""
     form = open_rows(range(20))
@@ -71,6 +81,10 @@ def write_output(path, ids):
     """Write an earlier output, as far as it is read."""
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps({"record": 1, "id": id}) + "\n" for id in ids))
+    elif path.suffix == ".csv":
+        path.write_text("".join(f'"{id}","a, b"\n' for id in ["note_id", *ids]))
+    elif path.suffix == ".parquet":
+        write_rows(path, [{"note_nlp_id": 1, "note_id": id} for id in ids])
     else:
         (path / "notes").mkdir(parents=True)
         for n, id in enumerate(ids):
@@ -78,7 +92,7 @@ def write_output(path, ids):
     return path
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out"])
+@pytest.mark.parametrize("name", ["out.jsonl", "out", "out.csv", "out.parquet"])
 def test_notes_of_earlier_outputs_are_left_out(name, open_rows, tmp_path):
     first = write_output(tmp_path / name, ["a0", "a5", "a50", "gone"])
     second = write_output(tmp_path / f"second.{name}", ["a7", "a5"])
@@ -115,12 +129,14 @@ def test_what_is_no_output_is_refused(open_rows, tmp_path):
     (tmp_path / "out.jsonl").write_text('{"id": "Prado\n')
     (tmp_path / "other.jsonl").write_text('{"text": "Prado"}\n')
     (tmp_path / "folder").mkdir()
-    (tmp_path / "table.csv").write_text("note_id\n1\n")
+    (tmp_path / "table.csv").write_text("Prado\n1\n")
+    (tmp_path / "out.spacy").mkdir()
     for name, fault in (
         ("out.jsonl", "cannot be read (JSONDecodeError)"),
         ("other.jsonl", "cannot be read (KeyError)"),
         ("folder", "is none"),
-        ("table.csv", "is none"),
+        ("table.csv", "cannot be read (KeyError)"),
+        ("out.spacy", "is none"),
         ("none.jsonl", "no such file or folder"),
     ):
         with pytest.raises(BioclinError) as error:

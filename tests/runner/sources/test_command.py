@@ -18,6 +18,7 @@ from spacy_bioclin.cli import app
 from tests.runner.fixtures import write_rows
 from tests.runner.postgres import run_psql
 from tests.runner.sources.databases import make_postgres_url, make_sqlite
+from tests.runner.standards.test_omop import DDL
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 SECRET = "Prado-1819"
@@ -181,7 +182,7 @@ def test_killed_and_resumed(pipeline, database, tmp_path):
     command = [sys.executable, "-W", "ignore", "-m", "spacy_bioclin", "run", pipeline, source, out]
     rng = random.Random(database.table)
     n_killed = 0
-    for _ in range(3):
+    for _ in range(2):
         parts = len(list(folder.glob(".out.jsonl.work/*.part")))
         process = subprocess.Popen(
             [str(each) for each in (*command, *rest)],
@@ -255,6 +256,8 @@ def test_a_sample_is_the_same_in_each_run(pipeline, tmp_path):
     assert done.stdout.splitlines()[-1] == "cost: 0.00, at 2.50 an hour of this machine"
     done = run(pipeline, source, tmp_path / "4.jsonl", "--seed", "1")
     assert done.exit_code == 1 and "--seed: only with --sample" in done.stderr
+    done = run(pipeline, source, tmp_path / "4.jsonl", "--price", "1")
+    assert done.exit_code == 1 and "--price: only with --dry-run" in done.stderr
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
@@ -293,3 +296,32 @@ def test_the_language_is_in_every_output(pipeline, tmp_path):
     docs = spacy.tokens.DocBin().from_disk(next((tmp_path / "out.spacy").iterdir()))
     texts = list(docs.get_docs(spacy.blank("es").vocab))
     assert [doc.user_data["note"].get("language") for doc in texts] == found
+
+
+def test_note_nlp_is_beside_the_notes(pipeline, postgres, tmp_path):
+    """Two nights of an OMOP database: its table of notes is read, NOTE_NLP is loaded into it."""
+    pytest.importorskip("psycopg", reason="psycopg, the driver of PostgreSQL, is not installed")
+    schema = "bioclin_omop"
+    run_psql(postgres, f"DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema};")
+    path = f"SET search_path TO {schema};"
+    note = "ALTER TABLE note ADD note_text text; INSERT INTO concept VALUES (0);"
+    run_psql(postgres, f"{path} {DDL} {note}")
+    (tmp_path / "notes.sql").write_text(f"SELECT note_id, note_text FROM {schema}.note")
+    (tmp_path / "second.yml").write_text("first_id: 4\n")
+    options = ["--to", "omop", "--database", make_postgres_url(postgres), "--key", "note_id"]
+    options += ["--text-column", "note_text"]
+    more = ["--since", tmp_path / "first.csv", "--settings", tmp_path / "second.yml"]
+    nights = (
+        ("first", "(70, 'Con tos, mucha tos.'), (8, 'Nada.'), (9, 'Tos y tos.')", []),
+        ("second", "(10, 'Otra tos.'), (71, 'Nada.')", more),
+    )
+    for name, values, new in nights:
+        run_psql(postgres, f"{path} INSERT INTO note VALUES {values};")
+        out = tmp_path / f"{name}.csv"
+        succeed(pipeline, tmp_path / "notes.sql", out, *options, *new)
+        copy = "COPY note_nlp FROM STDIN WITH (FORMAT csv, HEADER);"
+        run_psql(postgres, f"{path} {copy}\n{out.read_text('utf-8')}\\.\n")
+    asked = 'note_nlp_id, note_id, "offset", lexical_variant FROM note_nlp ORDER BY note_nlp_id'
+    wanted = ["1|9|6|tos", "2|70|4|tos", "3|70|15|tos", "4|10|5|tos"]
+    assert run_psql(postgres, f"{path} SELECT {asked};") == wanted
+    run_psql(postgres, f"DROP SCHEMA {schema} CASCADE;")

@@ -155,6 +155,11 @@ def annotate(page: "Page", text: str = NOTE) -> None:
     page.wait_for_selector("#workspace[aria-busy=false]")
 
 
+def text_of(page: "Page", selector: str) -> str:
+    """Give the text of an element, shown or not."""
+    return page.text_content(selector) or ""
+
+
 def list_marks(page: "Page", within: str = "#note") -> list[list[str]]:
     """List the marks of a note: their text, and the label after it."""
     found: list[list[str]] = page.eval_on_selector_all(

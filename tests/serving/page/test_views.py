@@ -7,7 +7,7 @@ from urllib.request import Request, urlopen
 
 from spacy.language import Language
 
-from tests.serving.page.fixtures import NOTE, annotate, list_marks, opened
+from tests.serving.page.fixtures import NOTE, annotate, list_marks, opened, text_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -54,10 +54,10 @@ def test_entities_are_marked_with_what_they_mean(page: "Page") -> None:
     assert struck == ["fiebre"]
     titles = page.locator("#note h3").all_text_contents()
     assert titles == ["chief complaint", "past history", "treatment"]
-    assert page.text_content("#note .text >> nth=0").startswith("Paciente: Xabina")
-    assert page.text_content("#status").startswith("11 entities in ")
-    assert page.text_content("#count-found") == "8"
-    assert page.text_content("#legend") == (
+    assert text_of(page, "#note .text >> nth=0").startswith("Paciente: Xabina")
+    assert text_of(page, "#status").startswith("11 entities in ")
+    assert text_of(page, "#count-found") == "8"
+    assert text_of(page, "#legend") == (
         "Key: negated (neg.)uncertain (unc.)historical (hist.)of the family (fam.)"
     )
 
@@ -95,6 +95,11 @@ def test_a_concept_has_name_and_definition(page: "Page") -> None:
         "Inflamación <b>del</b> pulmón.",
     ):
         assert part in shown
+    assert page.locator("#card strong").all_text_contents() == ["neumonía"]
+    page.hover("#note .mark >> nth=7")
+    assert "Not linked. The closest concepts:" in page.inner_text("#card")
+    page.hover("#note .mark >> nth=8")
+    assert ["Value", "500 mg"] == page.inner_text("#card dl").split("\n")[:2]
     page.mouse.move(5, 5)
     page.wait_for_selector("#card", state="hidden")
 
@@ -104,13 +109,13 @@ def test_the_threshold_hides_what_is_less_probable(page: "Page") -> None:
     annotate(page)
     page.fill("#threshold", "50")
     page.wait_for_selector("#note .mark >> text=cáncer de mama >> visible=true", state="detached")
-    assert page.text_content("#threshold-value") == "50%"
-    assert page.text_content("#count-found") == "7"
+    assert text_of(page, "#threshold-value") == "50%"
+    assert text_of(page, "#count-found") == "7"
     assert "cáncer" not in [text for text, _ in list_marks(page)]
     page.fill("#threshold", "95")
     page.wait_for_selector("#relation-list li", state="detached")  # of 0.75
     assert [text for text, _ in list_marks(page)][3:4] == ["cáncer de mama"]
-    assert page.text_content("#list-count") == "6 of 11"
+    assert text_of(page, "#list-count") == "6 of 11"
 
 
 def test_labels_are_chosen_with_their_counts(page: "Page") -> None:
@@ -129,7 +134,7 @@ def test_labels_are_chosen_with_their_counts(page: "Page") -> None:
     page.click("button[aria-label='Show none of Entities']")
     assert [text for text, _ in list_marks(page)] == ["cáncer", "mama izquierda", "500 mg"]
     page.click("button[aria-label='Show all of Entities']")
-    assert page.text_content("#count-found") == "8"
+    assert text_of(page, "#count-found") == "8"
     assert list_marks(page)[0][0] == "neumonía"
     page.click("#labels summary >> nth=3")
     page.locator("#labels label", has_text="nombre sujeto").click()
@@ -167,7 +172,7 @@ def test_the_list_and_the_note_show_each_other(page: "Page") -> None:
 
 def test_each_replacement_lights_what_it_replaces(page: "Page") -> None:
     annotate(page)
-    assert page.text_content("#count-safe") == "3"
+    assert text_of(page, "#count-safe") == "3"
     page.click("#tab-safe")
     page.hover("#safe-note .row > :last-child .mark >> nth=0")
     assert page.locator("#safe-note .lit").all_text_contents() == [
@@ -215,13 +220,13 @@ def test_the_page_speaks_spanish(browser: "Browser", page_url: str) -> None:
     with opened(browser, page_url, locale="es-MX") as page:
         assert page.get_attribute("html", "lang") == "es"
         annotate(page)
-        assert page.text_content("#tab-found").split() == ["Hallazgos", "8"]
+        assert text_of(page, "#tab-found").split() == ["Hallazgos", "8"]
         assert list_marks(page)[2] == ["fiebre", "symptom neg."]
         page.select_option("#language", "en")
-        assert page.text_content("#tab-found").split() == ["Findings", "8"]
-        assert page.text_content("#pipeline") == "es_tiny 1.2.3 · Spanish"
+        assert text_of(page, "#tab-found").split() == ["Findings", "8"]
+        assert text_of(page, "#pipeline") == "es_tiny 1.2.3 · Spanish"
         host = page_url.split("/")[2]
-        assert f"only to the service at {host}." in page.text_content("#local")
+        assert f"only to the service at {host}." in text_of(page, "#local")
 
 
 def test_the_theme_is_chosen(page: "Page") -> None:
@@ -239,15 +244,15 @@ def test_the_theme_is_chosen(page: "Page") -> None:
 def test_an_invented_note_and_an_empty_one(page: "Page") -> None:
     page.click("#example")
     assert page.input_value("#text").startswith("INFORME DE ALTA")  # the pipeline reads Spanish
-    assert page.text_content("#size") == f"{len(page.input_value('#text')):,} characters"
+    assert text_of(page, "#size") == f"{len(page.input_value('#text')):,} characters"
     page.click("#clear")
-    assert page.input_value("#text") == "" and page.text_content("#size") == "0 characters"
+    assert page.input_value("#text") == "" and text_of(page, "#size") == "0 characters"
     page.click("#annotate")
-    assert page.text_content("#problem") == "There is no note. Paste or write one first."
+    assert text_of(page, "#problem") == "There is no note. Paste or write one first."
     assert page.evaluate("document.activeElement.id") == "text"
     annotate(page, "tos")
-    assert page.text_content("#problem") == ""
-    assert page.text_content("#status").startswith("1 entity in ")
+    assert text_of(page, "#problem") == ""
+    assert text_of(page, "#status").startswith("1 entity in ")
 
 
 def test_a_service_with_keys_asks_for_one(browser: "Browser", page_nlp: Language) -> None:
@@ -268,7 +273,7 @@ def test_a_service_with_keys_asks_for_one(browser: "Browser", page_nlp: Language
         page.click("#key-form button")
         page.wait_for_selector("#workspace[aria-busy=false] #note .mark", state="attached")
         assert list_marks(page) == [["tos", "symptom"]]
-        assert not page.is_visible("#key-form") and page.text_content("#problem") == ""
+        assert not page.is_visible("#key-form") and text_of(page, "#problem") == ""
 
 
 def test_errors_are_sentences(browser: "Browser", page_nlp: Language) -> None:
@@ -281,7 +286,7 @@ def test_errors_are_sentences(browser: "Browser", page_nlp: Language) -> None:
         page.wait_for_selector("#pipeline >> text=es_tiny")
         page.fill("#text", "ñ" * 30)  # 60 bytes, and 11 of {"text":""}
         page.keyboard.press("Control+Enter")
-        assert page.text_content("#problem") == (
+        assert text_of(page, "#problem") == (
             "The note is too long: it has 71 bytes, and the service takes at most 60."
         )
         page.fill("#text", "tos")
@@ -308,7 +313,7 @@ def test_refusals_of_the_service_are_shown(browser: "Browser", page_url: str) ->
             page.route("**/annotate", partial(fulfil, fields))
             page.click("#annotate")
             page.wait_for_selector(f"#problem >> text={told}")
-            assert page.text_content("#problem") == told
+            assert text_of(page, "#problem") == told
 
 
 def test_a_note_that_cannot_be_deidentified_is_still_annotated(
@@ -318,7 +323,7 @@ def test_a_note_that_cannot_be_deidentified_is_still_annotated(
         body = '{"error": "PHI of this note is in the safe note"}'
         page.route("**/deidentify", lambda route: route.fulfill(status=422, body=body))
         annotate(page)
-        assert page.text_content("#count-found") == "8"
+        assert text_of(page, "#count-found") == "8"
         page.click("#tab-safe")
         assert page.inner_text("#safe-problem") == "PHI of this note is in the safe note."
         assert not page.is_visible("#pair") and not page.is_visible("#copy-text")
@@ -336,16 +341,54 @@ def test_a_pipeline_without_deidentification_has_no_such_view(browser: "Browser"
         assert list_marks(page) == [["tos", "symptom neg."]]
 
 
+def test_the_safe_note_is_never_that_of_another_note(browser: "Browser", page_url: str) -> None:
+    with opened(browser, page_url) as page:
+        assert page.is_disabled("#tab-found") and page.is_disabled("#tab-safe")
+        annotate(page)
+        waiting: list[Route] = []
+        page.route("**/deidentify", lambda route: waiting.append(route))
+        page.click("#tab-write")
+        page.fill("#text", "No tos.")
+        page.click("#annotate")
+        page.wait_for_selector("#count-found >> text=1")
+        assert page.is_disabled("#tab-safe") and text_of(page, "#count-safe") == ""
+        assert text_of(page, "#safe-note") == ""
+        waiting[0].continue_()
+        page.wait_for_selector("#count-safe >> text=0")
+        assert text_of(page, "#safe-note .row > :last-child") == "No tos."
+
+
 def test_a_request_can_be_cancelled(browser: "Browser", page_url: str) -> None:
     with opened(browser, page_url) as page:
         page.fill("#text", "tos")
         waiting: list[Route] = []
         page.route("**/annotate", lambda route: waiting.append(route))
         page.click("#annotate")
-        assert page.text_content("#status") == "Annotating…"
+        assert text_of(page, "#status") == "Annotating…"
         page.click("#cancel")
         page.wait_for_selector("#status >> text=Cancelled.")
         assert not page.is_visible("#cancel")
         page.unroute("**/annotate")
         annotate(page, "fiebre")
         assert list_marks(page) == [["fiebre", "symptom"]]
+
+
+def test_a_long_list_has_pages(page: "Page") -> None:
+    # 19,000 entities in one list would take seconds to show.
+    annotate(page, "tos " * 450)
+    options = page.locator("#list [role=option]")
+    assert options.count() == 200 and not page.is_visible("#list-previous")
+    page.click("#list-next")
+    page.click("#list-next >> text=Next 50")
+    assert options.count() == 50 and not page.is_visible("#list-next")
+    assert options.nth(0).get_attribute("aria-posinset") == "401"
+    assert options.nth(0).get_attribute("aria-setsize") == "450"
+    page.click("#list-previous")
+    page.click("#note .mark >> nth=3")
+    assert page.get_attribute("#list [aria-selected=true]", "aria-posinset") == "4"
+
+
+def test_titles_of_sections_are_bold(page: "Page") -> None:
+    annotate(page)
+    titles = page.locator("#note strong").all_text_contents()
+    assert titles == ["Motivo de consulta", "Antecedentes", "Tratamiento"]

@@ -1,0 +1,99 @@
+"""How notes that wait are cut into batches, and what becomes of those that nobody waits for."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.serving.batching import Batcher, QueueFull
+from spacy_bioclin.serving.keys import Keys
+from spacy_bioclin.serving.settings import Limits
+
+
+def read(doc: Doc) -> dict[str, Any]:
+    return {"text": doc.text}
+
+
+class Held:
+    """A batcher whose pipeline waits at its first note until `go` is set."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.go = threading.Event()
+        self.batches: list[tuple[int, int]] = []
+        self.batcher = Batcher(
+            spacy.blank("es"), Limits(**limits), lambda n, words: self.batches.append((n, words))
+        )
+        self.batcher.start()
+        self.batcher.submit(["uno"], self.hold)
+        while len(self.batcher):
+            time.sleep(0.001)
+
+    def hold(self, doc: Doc) -> dict[str, Any]:
+        self.go.wait(20)
+        return {}
+
+
+def test_batches_are_cut_by_words() -> None:
+    """One long note would make a batch too large for the memory if this fails."""
+    held = Held(batch_words=5)
+    texts = ["a b", "c d", "e f", "g h i j k l m", "", "n"]
+    done = held.batcher.submit(texts, read)
+    assert len(held.batcher) == 6 and held.batcher.n_words == 14 and held.batcher.n_chars == 23
+    held.go.set()
+    assert [one.result(20) for one in done] == [{"text": text} for text in texts]
+    held.batcher.stop()
+    assert held.batches == [(1, 1), (2, 4), (1, 2), (1, 7), (2, 1)]
+    assert len(held.batcher) == held.batcher.n_words == held.batcher.n_chars == 0
+
+
+def test_the_queue_is_bounded() -> None:
+    held = Held(max_queue=3, max_notes=3)
+    done = held.batcher.submit(["a", "b"], read)
+    with pytest.raises(QueueFull, match="too many notes are waiting; send the request again"):
+        held.batcher.submit(["c", "d"], read)  # all of a request, or nothing
+    done += held.batcher.submit(["e"], read)
+    held.go.set()
+    assert [one.result(20)["text"] for one in done] == ["a", "b", "e"]
+    held.batcher.stop()
+
+
+def test_notes_that_nobody_waits_for_are_left_out() -> None:
+    held = Held()
+    first, second = held.batcher.submit(["a", "b"], read)
+    assert first.cancel()
+    held.go.set()
+    assert second.result(20) == {"text": "b"}
+    held.batcher.stop()
+    assert first.cancelled()
+
+
+def test_an_answer_that_fails_is_an_error_of_its_note() -> None:
+    def fail(doc: Doc) -> dict[str, Any]:
+        raise KeyError(doc.text)
+
+    held = Held()
+    [bad] = held.batcher.submit(["Xabina"], fail)
+    [good] = held.batcher.submit(["b"], read)
+    held.go.set()
+    error = bad.result(20)
+    assert isinstance(error, BioclinError) and "note 1: the pipeline failed with Key" in str(error)
+    assert "Xabina" not in str(error) and good.result(20) == {"text": "b"}
+    held.batcher.stop()
+    assert not held.batcher.is_alive
+
+
+def test_limits_that_do_not_fit() -> None:
+    with pytest.raises(BioclinError, match="--max-notes 5: want at most the 4 of --max-queue"):
+        Limits(max_notes=5, max_queue=4).check()
+
+
+def test_keys_are_not_kept() -> None:
+    keys = Keys(["a-key-of-sixteen-letters"])
+    assert keys.accept({b"x-api-key": b"a-key-of-sixteen-letters"})
+    assert not keys.accept({}) and not keys.accept({b"x-api-key": b"a-key-of-sixteen-letterz"})
+    assert "sixteen" not in repr(vars(keys))
+    assert not Keys() and Keys().accept({})
