@@ -25,7 +25,6 @@ from tests.hostile.run.scenes import (
     kill_run,
     kill_worker,
     limit_files,
-    lock_disk,
     pick_moments,
     read_drift,
     read_odd,
@@ -103,9 +102,16 @@ def list_faults(
         ]
     if can_mount():
         faults += [
-            ("disk full", "local", lambda: [fill_disk(stage, "full", kilobytes=150)]),
-            ("disk full at the end", "local", lambda: [fill_disk(stage, "late", kilobytes=400)]),
-            ("disk read-only", "local", lambda: [lock_disk(stage, "locked")]),
+            (
+                "disk read-only, then full",
+                "local",
+                lambda: [fill_disk(stage, "full", kilobytes=stage.size() * 2 // 3)],
+            ),
+            (
+                "disk read-only, then full when the parts are joined",
+                "local",
+                lambda: [fill_disk(stage, "late", kilobytes=stage.size() * 3 // 2)],
+            ),
         ]
     else:
         print("no disk can be mounted here", file=sys.stderr)

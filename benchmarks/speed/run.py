@@ -1,12 +1,15 @@
 """`bioclin run` compared with `nlp.pipe` on the same notes, and two processes with one.
 
     python -m benchmarks.speed.run --pipeline es_bioclin_sm
+    python -m benchmarks.speed.run --engines local ray spark --notes 24000 --first 8000
     python -m benchmarks.speed.run --pipeline FOLDER --notes 200000 --rounds 1    # memory
 
 Each system runs in a process of its own, with one thread for each of its processes, in turns.
 Rates are of the steady state: neither loading the pipeline nor the first part of 500 notes counts.
 `nlp.pipe` gets the texts from memory, and its Docs are thrown away. The runner reads a file, writes
-every part to the disk, and joins them; the time for that is part of its rate.
+every part to the disk, and joins them; the time for that is part of its rate. With --engines, Ray
+and Spark get two processes too; --first must be at least two jobs of Spark, 8,000 notes, which come
+back at once.
 """
 
 import json
@@ -29,6 +32,7 @@ from benchmarks.speed.growth import write_note
 
 FORMS = ("jsonl", "parquet")
 PIPE = "nlp.pipe"
+ENGINES = ("local", "ray", "spark")
 
 
 def time_pipe(pipeline: str, texts: list[str], n_first: int) -> dict[str, Any]:
@@ -46,18 +50,20 @@ def time_pipe(pipeline: str, texts: list[str], n_first: int) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - started}
 
 
-def time_run(pipeline: str, texts: list[str], n_first: int, form: str, processes: int) -> Any:
+def time_run(
+    pipeline: str, texts: list[str], n_first: int, form: str, engine: str, processes: int
+) -> Any:
     """Time what `bioclin run` does, from the end of the first parts to the finished output.
 
     n_first (int): Notes of the first parts.
     """
     from spacy_bioclin.cli.loading import load_pipeline
-    from spacy_bioclin.cli.run.run import make_job
+    from spacy_bioclin.cli.run.engines import choose_engine
+    from spacy_bioclin.cli.run.targets import Choices, make_target
     from spacy_bioclin.runner.columns import Columns
-    from spacy_bioclin.runner.engines.local import LocalEngine
-    from spacy_bioclin.runner.notes.job import PART_RECORDS
-    from spacy_bioclin.runner.sources.opening import open_notes
+    from spacy_bioclin.runner.notes.job import PART_RECORDS, AnnotateJob
     from spacy_bioclin.runner.parts import Portion, make_output
+    from spacy_bioclin.runner.sources.opening import open_notes
     from spacy_bioclin.runner.work import Work
 
     started = 0.0
@@ -75,14 +81,15 @@ def time_run(pipeline: str, texts: list[str], n_first: int, form: str, processes
         source.write_text("".join(lines), encoding="utf-8")
         opened = open_notes(source, Columns())
         load = partial(load_pipeline, pipeline)
-        job = make_job(opened, form, load, entity_text=False, note_text=False)
+        target = make_target(opened, form, out, pipeline, Choices(False, False))
+        job = AnnotateJob(load, opened.columns, opened.id_column, target)
         counts = make_output(
             opened,
             Work(out, {}, resume=False, overwrite=False),
             job.start,
             Path(name) / "run.json",
             dict,
-            engine=LocalEngine(processes),
+            engine=choose_engine(engine, processes, -1, skip_bad=False),
             skip_bad=False,
             on_progress=show,
             portion=Portion(None, PART_RECORDS),
@@ -101,8 +108,8 @@ def work(system: str, pipeline: str, notes: int, first: int) -> None:
     if system == PIPE:
         answer = time_pipe(pipeline, texts, first)
     else:
-        form, processes = system.split(" x ")
-        answer = time_run(pipeline, texts, first, form, int(processes))
+        form, engine, _, processes = system.split()
+        answer = time_run(pipeline, texts, first, form, engine, int(processes))
     print(json.dumps(answer))
 
 
@@ -112,13 +119,15 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=6_000)
     parser.add_argument("--first", type=int, default=1_000, help="notes that are not timed")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=["local"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", help="used by this script itself")
     options = parser.parse_args()
     if options.work:
         work(options.work, options.pipeline, options.notes, options.first)
         return
-    names = [PIPE, *(f"{form} x {n}" for form in FORMS for n in options.processes)]
+    names = [PIPE, *(f"{form} local x {n}" for form in FORMS for n in options.processes)]
+    names += [f"jsonl {engine} x 2" for engine in options.engines if engine != "local"]
     settings = [f"--{name}={getattr(options, name)}" for name in ("pipeline", "notes", "first")]
     systems = {
         name: partial(

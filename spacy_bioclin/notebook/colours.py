@@ -5,6 +5,7 @@ A colour never stands alone: the label is always written beside it.
 
 from zlib import crc32
 
+from ..context.rules.attributes import CUE
 from ..deid.labels import phi_type_of
 
 # Behind black text: a contrast of 14 to 1.
@@ -53,6 +54,20 @@ FIXED = {
     "hypothetical": VIOLET,
     "family": BLUE,
 }
+# Types of PHI, see `spacy_bioclin.deid.labels`.
+PHI = {
+    RED: ("patient_name", "relative"),
+    PINK: ("staff_name",),
+    LIME: ("age", "sex", "profession"),
+    YELLOW: ("date",),
+    BLUE: ("hospital", "health_centre", "organization"),
+    CYAN: ("street", "city", "state", "postcode", "country", "other_place", "cadastre"),
+    VIOLET: ("phone", "fax", "email", "url", "ip_address", "user_name"),
+    GREEN: ("record_id", "national_id", "contact_id", "insurance_id", "health_plan_id"),
+    TEAL: ("licence_id", "staff_id", "account", "vehicle", "device", "other_id"),
+    ORANGE: ("biometric", "photo", "other"),
+}
+OF_TYPE = {phi_type: position for position, types in PHI.items() for phi_type in types}
 
 
 def choose_tint(label: str) -> str:
@@ -67,9 +82,8 @@ def choose_line(label: str) -> str:
 
 def _find_position(label: str) -> int:
     """Find the position of a label: labels of PHI have that of their type, in every scheme."""
-    if label in FIXED:
-        return FIXED[label]
-    kind = label.removesuffix("_cue").removesuffix("_scope")
+    kind = label.removesuffix(CUE)
     if kind in FIXED:
         return FIXED[kind]
-    return crc32((phi_type_of(label) or label).encode("utf-8")) % len(TINTS)
+    phi_type = phi_type_of(label)
+    return OF_TYPE[phi_type] if phi_type else crc32(label.encode("utf-8")) % len(TINTS)

@@ -1,13 +1,13 @@
 """Arguments for `spacy.displacy.render`: entities, spans that overlap, and relations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
 
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ..context.rules.attributes import SPANS_KEY, get_modifiers
+from ..context.rules.attributes import CUE, SCOPE, SPANS_KEY, get_modifiers
 from ..errors import BioclinError
 from ..relations.arcs import make_displacy_arcs
 from ..spans import get_probabilities, get_spans
@@ -48,6 +48,9 @@ def view_entities(
 def view_spans(docs: Doc | Iterable[Doc], spans_key: str) -> dict[str, Any]:
     """Show spans that may overlap, each with a line below its text.
 
+    What `bioclin_context` found has one line from each cue to the end of its scope, and one below
+    the cue.
+
     docs (Doc | Iterable[Doc]): One Doc or several. They hold text of notes, and so does the view.
     spans_key (str): A key of `doc.spans`: "sections", "context", "measurements", "clinical" or
         another.
@@ -55,24 +58,16 @@ def view_spans(docs: Doc | Iterable[Doc], spans_key: str) -> dict[str, Any]:
     RAISES (BioclinError): No Doc has the key.
     """
     docs = _to_list(docs, spans_key)
-    labels = {span.label_ for doc in docs for span in get_spans(doc, spans_key)}
-    shown = [
-        {
-            "text": doc.text,
-            "tokens": [token.text for token in doc],
-            "spans": [
-                {
-                    "start_token": span.start,
-                    "end_token": span.end,
-                    "label": escape(span.label_),
-                }
-                for span in get_spans(doc, spans_key)
-            ],
-            "settings": _make_settings(doc),
-        }
-        for doc in docs
-    ]
-    colours = {escape(label): choose_line(label) for label in labels}
+    colours: dict[str, str] = {}
+    shown = []
+    for doc in docs:
+        spans = []
+        for start, end, label in _list_spans(doc, spans_key):
+            colours[escape(label)] = choose_line(label)
+            spans.append({"start_token": start, "end_token": end, "label": escape(label)})
+        tokens = [token.text for token in doc]
+        settings = _make_settings(doc)
+        shown.append({"text": doc.text, "tokens": tokens, "spans": spans, "settings": settings})
     return {"docs": shown, "style": "span", "manual": True, "options": {"colors": colours}}
 
 
@@ -122,6 +117,23 @@ def check_key(docs: Sequence[Doc], spans_key: str | None) -> None:
         if known
         else f"no Doc has spans under {spans_key!r}, nor under any other key: run a pipeline first"
     )
+
+
+def _list_spans(doc: Doc, spans_key: str) -> Iterator[tuple[int, int, str]]:
+    """List the first token, the token after the last, and the label of what is shown."""
+    spans = get_spans(doc, spans_key)
+    if spans_key != SPANS_KEY:
+        yield from ((span.start, span.end, span.label_) for span in spans)
+        return
+    cues = {(span.label_.removesuffix(CUE), span.id_): span for span in spans}
+    for span in spans:
+        kind = span.label_.removesuffix(SCOPE)
+        if span.label_.endswith(SCOPE):
+            # Beside each other, the label of the scope would hide that of a short cue.
+            cue = cues.get((kind, span.id_), span)
+            yield min(cue.start, span.start), max(cue.end, span.end), kind
+        else:
+            yield span.start, span.end, span.label_
 
 
 def _keep_probable(doc: Doc, spans_key: str | None, least: float) -> list[Span]:

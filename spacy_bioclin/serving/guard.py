@@ -19,6 +19,8 @@ WITH_KEY = (*WITH_NOTES, "/info", "/metrics")
 ROUTES = (*WITH_KEY, "/", "/health", "/ready", "/openapi.json")
 PAGE = "/page"
 MAX_READING = 256_000_000  # bytes of all bodies that are being read
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+FAULT = "the service has failed; its log says where"
 CLIENT_LEFT = 499  # as nginx logs it
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -146,10 +148,6 @@ class Guard:
         finally:
             self.n_reading -= len(body)
         return bytes(body)
-
-
-FAULT = "the service has failed; its log says where"
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 def find_route(path: str) -> str:

@@ -1,16 +1,14 @@
 """What a client may send, and the sentence about what is wrong with it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 NAMES = ("text", "id", "language", "notes")
 MESSAGES = {
     "missing": "is missing",
     "string_type": "want a string",
-    "string_unicode": "has half of a surrogate pair, which is no character",
-    "string_too_long": "is too long",
     "list_type": "want a list of notes",
     "extra_forbidden": f"has an unknown key; want some of {', '.join(NAMES)}",
 }
@@ -26,6 +24,21 @@ EXAMPLES: dict[str, Any] = {
 }
 
 
+def check_characters(text: str) -> str:
+    """Check that a text has no half of a surrogate pair, which JSON can write and UTF-8 cannot.
+
+    RAISES (ValueError): It has one.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("has half of a surrogate pair, which is no character") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(check_characters)]
+
+
 class Given(BaseModel):
     """A group of keys that a client sends."""
 
@@ -39,8 +52,8 @@ class NoteGiven(Given):
     text (str): The note.
     """
 
-    id: str | int | None = Field(None, description="Comes back in the answer")
-    text: str = Field(description="The note")
+    id: Text | int | None = Field(None, description="Comes back in the answer")
+    text: Text = Field(description="The note")
 
 
 class NotesGiven(Given):
@@ -52,8 +65,8 @@ class NotesGiven(Given):
     language (str | None): Language of the notes, which must be that of the pipeline.
     """
 
-    text: str | None = Field(None, description="The note")
-    id: str | int | None = Field(None, description="Comes back in the answer")
+    text: Text | None = Field(None, description="The note")
+    id: Text | int | None = Field(None, description="Comes back in the answer")
     notes: list[NoteGiven] | None = Field(
         None, description="Several notes, in place of text and id"
     )
@@ -98,7 +111,8 @@ def describe_mistake(errors: Sequence[Any]) -> str:
         elif part in NAMES:
             place += f".{part}" if place else str(part)
     if kind == "value_error":
-        return str(error["ctx"]["error"])
+        reason = str(error["ctx"]["error"])
+        return f"{place}: {reason}" if place else reason
     if kind in ("model_type", "model_attributes_type", "dict_type") and not place:
         return "want a JSON object with text or notes"
     if not place and kind == "missing":

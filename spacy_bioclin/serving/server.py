@@ -20,7 +20,7 @@ from .service import Service
 
 BACKLOG = 2048
 GRACE = 0.3  # seconds after SIGTERM in which requests that are on their way are still taken
-SHORT = 1.0  # seconds for a connection that was made then to send its request
+SHORT = 1.0  # seconds after that in which open connections may still send one
 SLOW = 60.0  # seconds for a client to take an answer
 RESERVED = 200  # files beside the connections
 MAX_FILES = 65_536
@@ -63,14 +63,13 @@ class Protocol(H11Protocol):
         self._watch()
 
     def shutdown(self) -> None:
-        """Close the connection, after the answer if a request has begun."""
+        """Close the connection: after the answer if a request has begun, or else soon, for one may
+        be on its way."""
         if self._has_request():
             self.cycle.keep_alive = False
-        elif self.cycle is None:  # its request may be on its way
+        else:
             self._disarm()
             self._arm(SHORT)
-        else:
-            self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with a sentence, and close the connection."""
@@ -96,13 +95,14 @@ class Protocol(H11Protocol):
 
     def _watch(self) -> None:
         """Limit the time until the next request is there, or the last answer was taken."""
-        if self._has_request() or self.transport.is_closing():
+        if self._has_request():
             self._disarm()
         elif self.timer is None:
-            is_slow = self.transport.get_write_buffer_size() > 0
-            self._arm(SLOW if is_slow else self.service.limits.patience)
+            self._arm(self.service.limits.patience)
 
     def _arm(self, seconds: float) -> None:
+        if self.transport.get_write_buffer_size() > 0:  # the client still takes an answer
+            seconds = SLOW
         self.timer = self.loop.call_later(seconds, self.give_up, "too slow")
         self.idle[self] = None
 

@@ -4,7 +4,6 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from ..errors import BioclinError
-from ..runner.notes.job import BATCH_WORDS
 
 NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 
@@ -26,7 +25,7 @@ class Limits(NamedTuple):
     max_bytes: int = 2_000_000
     max_notes: int = 100
     max_queue: int = 1_000
-    batch_words: int = BATCH_WORDS
+    batch_words: int = 2_000
     wait: float = 0.005
     timeout: float = 120.0
     patience: float = 10.0

@@ -128,7 +128,7 @@ def test_a_boundary_inside_a_token_moves_outwards_but_gold_keeps_the_offsets() -
     assert report.to_dict() == {
         "docs": 1, "read": 2, "kept": 2, "lost": 0, "snapped": 2, "nested": 0, "crossing": 0,
         "duplicate": 0, "not_in_ents": 1, "discontinuous": 0, "wrong_offset": 0,
-        "rounded_id": 0, "left_out": 0, "empty": 0, "skipped": 0, "unused_labels": [],
+        "rounded_id": 0, "left_out": 0, "empty": 0, "unread": 0, "skipped": 0, "unused_labels": [],
         "files": {"snapped": {"note.ann": 2}, "not_in_ents": {"note.ann": 1}},
     }  # fmt: skip
 

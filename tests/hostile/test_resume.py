@@ -34,7 +34,9 @@ def run(folder: Path, work=upper, settings=SETTINGS, *, resume=True, overwrite=F
     parts = Work(out, settings, resume=resume, overwrite=overwrite)
     options = {"skip_bad": False, "on_progress": lambda share, n: None}
     form = open_form(folder / "notes.jsonl", Columns())
-    counts = make_output(form, parts, lambda: work, folder / "audit", dict, engine=LocalEngine(1), **options)
+    counts = make_output(
+        form, parts, lambda: work, folder / "audit", dict, engine=LocalEngine(1), **options
+    )
     return parts, counts
 
 

@@ -43,11 +43,9 @@ def test_text_on_colours_can_be_read_and_lines_be_seen() -> None:
 
 
 def test_a_kind_of_phi_has_one_colour_in_all_schemes() -> None:
-    for labels in load_types().values():
-        # Where a label means several types, the first one decides.
-        assert colours.choose_tint(labels["meddocan"]) in colours.TINTS
+    assert colours.OF_TYPE.keys() == load_types().keys()
     assert colours.choose_tint("NOMBRE_SUJETO_ASISTENCIA") == colours.choose_tint("PATIENT")
-    assert colours.choose_line("negated_cue") == colours.choose_line("negated_scope")
+    assert colours.choose_line("negated_cue") == colours.choose_line("negated")
 
 
 def test_attributes_and_concepts_are_in_the_labels(doc: Doc) -> None:
@@ -84,13 +82,24 @@ def test_overlapping_entities_and_all_spans(doc: Doc) -> None:
     assert "INNER" in page and "OUTER" in page
 
 
-@pytest.mark.parametrize("key", ["sections", "section_titles", "context", "measurements"])
+@pytest.mark.parametrize("key", ["sections", "section_titles", "measurements"])
 def test_each_group_is_shown_in_colours(doc: Doc, key: str) -> None:
     shown = displacy.render(**view_spans(doc, key), jupyter=False)
     for span in doc.spans[key]:
         assert colours.choose_line(span.label_) in shown and span.label_ in shown
     text = html.unescape(re.sub("<[^>]*>", "", shown)).split()
     assert {"madre", "niega", "120", "80"} <= set(text)
+
+
+def test_context_has_a_line_from_the_cue_to_the_end_of_its_scope(doc: Doc) -> None:
+    [shown] = view_spans(doc, "context")["docs"]
+    found = {
+        (span["label"], " ".join(shown["tokens"][span["start_token"] : span["end_token"]]))
+        for span in shown["spans"]
+    }
+    assert ("negated_cue", "niega") in found
+    [(_, scope)] = [each for each in found if each[0] == "negated"]
+    assert scope.startswith("niega fiebre")
 
 
 def test_several_docs_and_a_key_that_none_has(doc: Doc) -> None:

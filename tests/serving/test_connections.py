@@ -114,6 +114,28 @@ def test_one_connection_takes_many_requests() -> None:
         one.close()
 
 
+def test_a_client_that_takes_no_answer_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections whose answers nobody reads pile up if this fails."""
+    from spacy_bioclin.serving import server
+
+    monkeypatch.setattr(server, "SLOW", 0.5)
+    with running(make_nlp(deid=False)) as it:
+        content = json.dumps({"text": "tos " * 10_000}).encode()
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        one.connect(("127.0.0.1", int(it.url.rpartition(":")[2])))
+        length = f"Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
+        one.sendall(HEAD + length + content)
+        end = time.monotonic() + 20
+        while '"status": 200' not in it.log.getvalue() and time.monotonic() < end:
+            time.sleep(0.05)
+        while it.service.connections and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not it.service.connections
+        assert annotate(it) == 200
+        one.close()
+
+
 def test_an_end_loses_no_request() -> None:
     """Requests that were accepted are answered after the service is told to end; later ones are
     refused or never connect."""

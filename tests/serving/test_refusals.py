@@ -74,6 +74,11 @@ def test_the_sentence_says_where_the_mistake_is(it: Running) -> None:
         ('{"notes": [{"id": "1"}]}', "notes[0].text: is missing"),
         ('{"notes": 7}', "notes: want a list of notes"),
         ('{"text": a}', "the body is not JSON: see its character 9"),
+        ('{"text": "\\ud83d"}', "text: has half of a surrogate pair, which is no character"),
+        (
+            '{"notes": [{"text": "", "id": "\\ud83d"}]}',
+            "notes[0].id: has half of a surrogate pair, which is no character",
+        ),
         ("{}", "want either text, for one note, or notes"),
         ("[]", "want a JSON object with text or notes"),
     ):

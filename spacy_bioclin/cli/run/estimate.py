@@ -18,7 +18,7 @@ def show_estimate(
 
     limit (int | None): Largest number of notes of the run.
     processes (int): Number of processes of the run.
-    price (float | None): Price of the machine per hour.
+    price (float | None): Price per hour of the machines with all these processes.
     """
     from ...runner.notes.estimate import estimate
 
@@ -54,4 +54,4 @@ def show_estimate(
         f"estimate: {about}{found.total:,.0f} notes; {found.hours:,.2f} h in one process{shared}"
     )
     if price is not None:
-        typer.echo(f"cost: {about}{hours * price:,.2f}, at {price:,.2f} an hour of this machine")
+        typer.echo(f"cost: {about}{hours * price:,.2f}, at {price:,.2f} an hour")

@@ -57,7 +57,7 @@ Since = Annotated[
     ),
 ]
 Price = Annotated[
-    float | None, typer.Option(min=0, help="For --dry-run: price of this machine per hour")
+    float | None, typer.Option(min=0, help="For --dry-run: price per hour of the machines")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Write nothing: columns, first note, hours, cost")

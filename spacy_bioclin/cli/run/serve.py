@@ -42,7 +42,7 @@ def main(
     ] = 1_000,
     batch_words: Annotated[
         int, typer.Option(min=0, help="Words that the pipeline reads together; 0: note by note")
-    ] = 10_000,
+    ] = 2_000,
     wait_ms: Annotated[
         int, typer.Option(min=0, help="Milliseconds that a note waits for others of its batch")
     ] = 5,

@@ -1,9 +1,10 @@
 """doccano: JSON lines with entities and relations, or with label triples.
 
 Format: the examples of doccano's own export (backend/data_export/pipeline/examples.py). Offsets are
-UTF-16 units (https://github.com/doccano/doccano/issues/2290) in which CR LF counts as one, unless a
-project has the option "Count grapheme clusters as one character", which has to be off. doccano
-gives entities new ids, and has no place for concept ids, attributes and notes.
+UTF-16 units (https://github.com/doccano/doccano/issues/2290) in which CR LF counts as one, as in
+medkit's reader of the same files; the option "Count grapheme clusters as one character" of a
+project has to be off. doccano gives entities new ids, and has no place for concept ids, attributes
+and notes.
 """
 
 from collections.abc import Iterable

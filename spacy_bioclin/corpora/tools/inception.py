@@ -58,10 +58,19 @@ def format_inception(document: AnnotatedText) -> dict[str, str]:
 
 
 def make_xmi(task: Task) -> str:
-    """Make the XMI of a task."""
+    """Make the XMI of a task.
+
+    RAISES (BioclinError): cassis is not installed, or the text has characters by which others are
+        written.
+    """
+    types = make_type_system()  # says if cassis is missing
     from cassis import Cas
 
-    types = make_type_system()
+    if SHOW.keys() & set(map(ord, task.text)):
+        raise BioclinError(
+            f"{task.id}: the text has private characters between U+E700 and U+E7FF, by which "
+            "control characters are written for INCEpTION; replace them, or use another tool"
+        )
     cas = Cas(types)
     cas.sofa_string = task.text.translate(HIDE)
     cas.sofa_mime = "text/plain"
@@ -175,7 +184,9 @@ def _to_task(cas: "Cas", id: str) -> Task:
         Link(each.label or "", *(regions[end.xmiID].id for end in (each.Governor, each.Dependent)))
         for each in relations
     ]
-    text = (cas.sofa_string or "").translate(SHOW)
+    text = cas.sofa_string or ""
+    if meta:  # in a document of another source, these characters are its own
+        text = text.translate(SHOW)
     return Task(meta.get("id", id), text, meta, list(regions.values()), links, unread)
 
 

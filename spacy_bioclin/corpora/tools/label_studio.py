@@ -1,9 +1,9 @@
 """Label Studio: JSON tasks with predictions and annotations, and the labelling configuration.
 
 Format: https://labelstud.io/guide/task_format. Offsets are code points of the text, in which every
-character counts, CR LF as two (https://labelstud.io/tags/text). Versions before 1.4 counted UTF-16
-units (https://github.com/HumanSignal/label-studio/issues/1347); which it was is seen by the text
-that results hold.
+character counts, CR LF as two (https://labelstud.io/tags/text). Versions of 2021 and earlier
+counted UTF-16 units (https://github.com/HumanSignal/label-studio/issues/1347); which it was is seen
+by the text that results hold.
 """
 
 import json
@@ -133,7 +133,7 @@ def read_label_studio(path: Path, on_error: OnError = raise_error) -> list[Annot
     A task without an annotation is an error of this task: a prediction that nobody has looked at is
     not gold. So is a task with several annotations of which not one is marked as ground truth.
     """
-    return _read(path, on_error, _choose_annotation)
+    return _read(path, on_error, _choose_annotation, scored=False)
 
 
 @skip_errors
@@ -141,11 +141,15 @@ def read_label_studio_predictions(
     path: Path, on_error: OnError = raise_error
 ) -> list[AnnotatedText]:
     """Read the predictions of tasks, such as those of `format_label_studio`."""
-    return _read(path, on_error, lambda item: item["predictions"][0])
+    return _read(path, on_error, lambda item: item["predictions"][0], scored=True)
 
 
 def _read(
-    path: Path, on_error: OnError, choose: Callable[[dict[str, Any]], dict[str, Any]]
+    path: Path,
+    on_error: OnError,
+    choose: Callable[[dict[str, Any]], dict[str, Any]],
+    *,
+    scored: bool,
 ) -> list[AnnotatedText]:
     try:
         content = json.loads(read_text(path).removeprefix("\ufeff"))
@@ -156,7 +160,8 @@ def _read(
     if not isinstance(content, list):
         raise BioclinError(f"{path}: is not a list of tasks; export the project as JSON")
     items = ((f"task {number}", item) for number, item in enumerate(content, start=1))
-    return read_tasks(path, items, partial(_read_task, choose=choose), on_error)
+    read = partial(_read_task, choose=choose, scored=scored)
+    return read_tasks(path, items, read, on_error)
 
 
 def _choose_annotation(item: dict[str, Any]) -> dict[str, Any]:
@@ -177,7 +182,11 @@ def _choose_annotation(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_task(
-    item: dict[str, Any], default_id: str, *, choose: Callable[[dict[str, Any]], dict[str, Any]]
+    item: dict[str, Any],
+    default_id: str,
+    *,
+    choose: Callable[[dict[str, Any]], dict[str, Any]],
+    scored: bool,
 ) -> Task:
     data = item["data"]
     id, meta = read_meta(data.get(META), default_id)
@@ -201,7 +210,7 @@ def _read_task(
             start, end = convert(value["start"]), convert(value["end"])
             for number, label in enumerate(value["labels"]):
                 region_id = f"{each['id']}/{number + 1}" if number else each["id"]
-                score = each.get("score") if "score" in each else None
+                score = each.get("score") if scored else None
                 regions[region_id] = Region(region_id, start, end, label, probability=score)
         elif name == ("choices", ATTRIBUTES):
             about[each["id"]]["attributes"] = tuple(value["choices"])

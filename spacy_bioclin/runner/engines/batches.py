@@ -20,7 +20,7 @@ from ..parts import Part
 from ..records import Record, Unreadable, find_fault
 
 B = TypeVar("B")  # pyarrow.RecordBatch or pyarrow.Table
-COUNTS = ("pieces", "windows", "outside")
+COUNTS = ("pieces", "windows", "outside", "truncated")
 
 
 class BatchAnnotator:
@@ -70,11 +70,13 @@ class BatchAnnotator:
 
         schema (pyarrow.Schema): Schema of the batches.
         RETURNS (pyarrow.Schema): The columns of `keep`; `entities` and `relations`, lists of
-            objects; `categories`; `pieces`, `windows` and `outside`, see `Coverage`; and `error`,
-            which says why a note was not annotated.
+            objects; `categories`; `pieces`, `windows`, `outside` and `truncated`, see `Coverage`;
+            `language`, a guess; and `error`, which says why a note was not annotated.
         """
+        return self._extend([schema.field(name) for name in self.keep])
+
+    def _extend(self, kept: list[Any]) -> Any:
         pa, _ = import_pyarrow()
-        kept = [schema.field(name) for name in self.keep]
         made = self._job.target.schema  # type: ignore[attr-defined]
         return pa.schema([*kept, *list(made)[1:], pa.field("error", pa.string())])
 
@@ -85,10 +87,13 @@ class BatchAnnotator:
         RETURNS (pyarrow.RecordBatch | pyarrow.Table): See `schema`.
         RAISES (BioclinError): A column is missing, or the pipeline cannot be loaded.
         """
+        result: B = self._annotate(batch, self.keep)
+        return result
+
+    def _annotate(self, given: Any, keep: Sequence[str]) -> Any:
         pa, _ = import_pyarrow()
-        given: Any = batch
         columns = self._job.columns
-        for name in (columns.text, *self.keep):
+        for name in (columns.text, *keep):
             if name not in given.schema.names:
                 raise BioclinError(
                     f"no column {name!r} in the batch; it has {', '.join(given.schema.names)}"
@@ -111,11 +116,11 @@ class BatchAnnotator:
         for row in done.quarantined:
             errors[row["record"] - 1] = row["reason"]
         found = made.drop_columns(["record"]).take(pa.array(at, pa.int64())).combine_chunks()
-        values = [given[name] for name in self.keep]
+        values = [given[name] for name in keep]
         values += [_to_array(column) for column in found.columns]
         values.append(pa.array(errors, pa.string()))
-        result: B = type(batch).from_arrays(values, schema=self.schema(given.schema))  # type: ignore[attr-defined]
-        return result
+        schema = self._extend([given.schema.field(name) for name in keep])
+        return type(given).from_arrays(values, schema=schema)
 
     def map(self, batches: Iterable[B]) -> Iterator[B]:
         """Annotate batches, for `DataFrame.mapInArrow` of Spark among others."""
@@ -124,13 +129,14 @@ class BatchAnnotator:
     def notes(self, texts: Iterable[str]) -> Iterator[Row]:
         """Annotate texts from any iterator, about 500 at a time.
 
-        YIELDS (dict[str, Any]): For each text in order, the fields that `schema` describes.
+        YIELDS (dict[str, Any]): For each text in order, the fields that `schema` describes, but for
+            those of `keep`.
         """
         pa, _ = import_pyarrow()
         stream = iter(texts)
         while some := list(islice(stream, PART_RECORDS)):
             columns = {self._job.columns.text: pa.array(some, pa.string())}
-            yield from self(pa.RecordBatch.from_pydict(columns)).to_pylist()
+            yield from self._annotate(pa.RecordBatch.from_pydict(columns), ()).to_pylist()
 
 
 class _RowsTarget(Target):
@@ -148,9 +154,9 @@ class _RowsTarget(Target):
             (name, pa.list_(pa.struct([field for field in schemas[name] if field.name not in KEY])))
             for name in ("entities", "relations")
         ]
-        categories = schemas["notes"].field("categories")
+        categories, language = (schemas["notes"].field(n) for n in ("categories", "language"))
         counts = [(name, pa.int64()) for name in COUNTS]
-        self.schema = pa.schema([("record", pa.int64()), *lists, categories, *counts])
+        self.schema = pa.schema([("record", pa.int64()), *lists, categories, *counts, language])
 
     def take(self, note: Note, doc: Doc) -> Row:
         """Make the row of a note."""
@@ -161,7 +167,7 @@ class _RowsTarget(Target):
             "entities": tables["entities"],
             "relations": tables["relations"],
             "categories": row["categories"],
-            **{name: row.get(name) for name in COUNTS},
+            **{name: row.get(name) for name in (*COUNTS, "language")},
         }
 
     def encode(self, taken: Sequence[Row]) -> bytes:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from secrets import token_hex
 from threading import Event
@@ -206,12 +206,12 @@ def open_session(workers: int) -> tuple[Any, bool]:
     RETURNS (tuple): The session, and whether it was started here.
     RAISES (BioclinError): Spark does not start.
     """
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active, False
+    with suppress(PySparkException):  # there is none
+        return SparkSession.active(), False
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not of spark-submit
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

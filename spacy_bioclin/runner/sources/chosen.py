@@ -118,7 +118,9 @@ def read_earlier_ids(outputs: Sequence[Path]) -> np.ndarray:
     for path in _list_files(outputs):
         for id in _read_ids(path):
             hashes += _hash(id)
-    return np.sort(np.frombuffer(bytes(hashes), dtype=f"S{ID_BYTES}"))
+    ids = np.frombuffer(hashes, dtype=f"S{ID_BYTES}")
+    ids.sort()  # in place: there may be many
+    return ids
 
 
 def _hash(id: str) -> bytes:

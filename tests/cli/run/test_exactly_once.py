@@ -11,42 +11,33 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.language import Language
+
+from tests.runner.engines.plugin import install
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="Linux")
 WAIT = 120
 N = 4_000
 FORMS = ("jsonl", "parquet", "spacy", "brat")
-SCRIPT = """
-from spacy.language import Language
-
-@Language.component("test_once_poison")
-def fail_on_poison(doc):
-    if "veneno" in doc.text:
-        raise ValueError(doc.text)
-    return doc
-
-if __name__ == "__main__":
-    from spacy_bioclin.cli import app
-    app()
-"""
-
-
-@Language.component("test_once_poison")
-def fail_on_poison(doc):
-    return doc
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory):
-    """A pipeline, a command that knows its component, and notes, of which some are bad."""
+    """A pipeline with a component of another package, and notes, of which some are bad."""
     folder = tmp_path_factory.mktemp("ready")
+    (folder / "packages").mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "path", list(sys.path))
+        install(folder / "packages")  # workers have to find it
+        patched.setenv("PYTHONPATH", str(folder / "packages"))
+        yield make_ready(folder)
+
+
+def make_ready(folder):
     nlp = spacy.blank("es")
-    nlp.add_pipe("test_once_poison")
+    nlp.add_pipe("test_deadly_note")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "SIGN", "pattern": "tos"}])
     nlp.add_pipe("bioclin_measurements")
     nlp.to_disk(folder / "model")
-    (folder / "command.py").write_text(SCRIPT)
     with (folder / "notes.jsonl").open("w") as file:
         for i in range(N):
             text = "veneno" if i % 777 == 5 else f"Paciente {i} con tos y fiebre de {i % 50} ºC."
@@ -58,7 +49,7 @@ def ready(tmp_path_factory):
 def start(ready, out, form, *options):
     arguments = [ready / "model", ready / "notes.jsonl", out, "--to", form, *options]
     arguments += ["--id-column", "id", "--keep", "n", "--skip-bad"]
-    command = [sys.executable, "-W", "ignore", ready / "command.py", "run", *arguments]
+    command = [sys.executable, "-W", "ignore", "-m", "spacy_bioclin", "run", *arguments]
     return subprocess.Popen(
         [str(each) for each in command], stderr=subprocess.PIPE, start_new_session=True
     )
@@ -95,8 +86,11 @@ def wanted(ready, tmp_path_factory):
 
 def check(found, wanted, form):
     assert sorted(found) == sorted(wanted)
-    assert [name for name in found if found[name] != wanted[name]] == []
-    about = json.loads(found[f"out.{form}.run.json"])["records"]
+    record = f"out.{form}.run.json"
+    assert [name for name in found if name != record and found[name] != wanted[name]] == []
+    said, wanted_record = json.loads(found[record]), json.loads(wanted[record])
+    assert [name for name in said if said[name] != wanted_record[name]] in ([], ["engine"])
+    about = said["records"]
     n_bad = len(found[f"out.{form}.quarantine.jsonl"].splitlines())
     assert n_bad == len({i for i in range(N) if i % 777 == 5 or i % 999 == 7})
     assert (about["read"], about["written"], about["quarantined"]) == (N, N - n_bad, n_bad)

@@ -1,16 +1,17 @@
 """`bioclin run`: every form of input and output, notes that fail, what is refused."""
 
 import json
+import sys
 
 import pytest
 import spacy
-from spacy.language import Language
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.outputs import lock_output
+from tests.runner.engines.plugin import install
 from tests.runner.fixtures import write_rows
 
 NOTE = "Antecedentes:\nNo tos. Fiebre de 38 ºC."
@@ -29,17 +30,17 @@ WANTED = [
 ]
 
 
-@Language.component("test_run_poison")
-def fail_on_poison(doc):
-    if "veneno" in doc.text:
-        raise ValueError(doc.text)
-    return doc
-
-
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "path", list(sys.path))
+        install(tmp_path_factory.mktemp("packages"))  # with --skip-bad, it works in another process
+        yield make_pipeline(tmp_path_factory.mktemp("pipeline") / "model")
+
+
+def make_pipeline(folder):
     nlp = spacy.blank("es")
-    nlp.add_pipe("test_run_poison")
+    nlp.add_pipe("test_deadly_note")
     nlp.add_pipe("bioclin_sentences")
     patterns = [
         {"label": "SIGN", "pattern": [{"LOWER": "tos"}]},
@@ -48,7 +49,6 @@ def pipeline(tmp_path_factory):
     nlp.add_pipe("entity_ruler").add_patterns(patterns)
     for name in ("bioclin_sections", "bioclin_context", "bioclin_measurements"):
         nlp.add_pipe(name)
-    folder = tmp_path_factory.mktemp("pipeline") / "model"
     nlp.to_disk(folder)
     return folder
 
@@ -203,7 +203,7 @@ def test_bad_notes_are_named_or_quarantined(pipeline, tmp_path):
     lines = source.read_text().splitlines(keepends=True)
     source.write_text("".join([*lines[:3], lines[4]]))
     line = fail(*options)
-    assert line.startswith("bioclin: line 3: the pipeline failed with ValueError (test_run.py")
+    assert line.startswith("bioclin: line 3: the pipeline failed with ValueError (bioclin_test_")
     source.write_text("".join(lines))
     assert {path.name for path in tmp_path.iterdir()} == {"notes.jsonl"}
 
@@ -214,7 +214,7 @@ def test_bad_notes_are_named_or_quarantined(pipeline, tmp_path):
     assert quarantine.stat().st_mode & 0o777 == 0o600
     third, fourth, sixth = read_lines(quarantine)
     assert (third["record"], third["place"], third["id"]) == (3, "line 3", "x")
-    assert third["reason"].startswith("line 3: the pipeline failed with ValueError (test_run.py")
+    assert third["reason"].startswith("line 3: the pipeline failed with ValueError (bioclin_test_")
     assert (fourth["record"], "no 'text'" in fourth["reason"]) == (4, True)
     assert sixth == {"record": 6, "place": "line 6", "reason": f"{source}, line 6: not JSON"}
     about = (tmp_path / "out.jsonl.run.json").read_text()

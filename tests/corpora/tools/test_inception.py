@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from spacy_bioclin.corpora.docs import spans_of
+from spacy_bioclin.corpora.export import write_corpus
 from spacy_bioclin.corpora.tools.exchange import UNREAD
 from spacy_bioclin.corpora.tools.inception import (
     TYPE_SYSTEM,
@@ -23,7 +24,7 @@ META_DATA = "de.tudarmstadt.ukp.dkpro.core.api.metadata.type.DocumentMetaData"
 SENTENCE = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Sentence"
 
 
-def write_own(folder: Path) -> Path:
+def write_own(folder: Path, text: str = "😀 tos y fiebre") -> Path:
     """Write a CAS with the layers that every project of INCEpTION has."""
     types = cassis.TypeSystem()
     entity = types.create_type(NAMED_ENTITY, "uima.tcas.Annotation")
@@ -34,7 +35,7 @@ def write_own(folder: Path) -> Path:
     sentence = types.create_type(SENTENCE, "uima.tcas.Annotation")
     other = types.create_type("webanno.custom.Wound", "uima.tcas.Annotation")
     cas = cassis.Cas(types)
-    cas.sofa_string = "😀 tos y fiebre"
+    cas.sofa_string = text
     cas.add(meta(begin=0, end=14, documentTitle="nota 7.txt"))
     cas.add(sentence(begin=0, end=14))
     cas.add(entity(begin=2, end=5, value="SINTOMA", identifier="http://snomed.info/id/49727002"))
@@ -79,6 +80,14 @@ def test_characters_that_xml_cannot_hold_come_back(char: str, tmp_path: Path) ->
     path = tmp_path / "n.xmi"
     path.write_text(format_inception(AnnotatedText("n", text))[".xmi"], "utf-8")
     assert read_inception(path)[0].text == text
+
+
+def test_private_characters_of_other_documents_stay(tmp_path: Path) -> None:
+    (document,) = read_inception(write_own(tmp_path, "😀 tos y fiebre \ue70b"))
+    assert document.text == "😀 tos y fiebre \ue70b"
+    ours = AnnotatedText("n", "a\ue70b")
+    with pytest.raises(BioclinError, match="n: the text has private characters"):
+        write_corpus([ours], tmp_path / "out", "inception")
 
 
 def test_entities_and_missing_files(tmp_path: Path) -> None:

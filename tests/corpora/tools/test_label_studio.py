@@ -34,7 +34,11 @@ def annotated(text: str, *results: dict[str, Any], **more: Any) -> dict[str, Any
 
 
 def test_a_corrected_export(tmp_path: Path) -> None:
-    (task,) = json.loads(format_label_studio([HARD]))
+    sure = OtherAnnotation("A3", "A3\tProbability T2 0.75")
+    (task,) = json.loads(
+        format_label_studio([HARD._replace(annotations=(*HARD.annotations, sure))])
+    )
+    assert task["predictions"][0]["score"] == 0.75
     prediction = task["predictions"][0]["result"]
     # The annotator deletes T1 with its attribute and concept, relabels T2 and adds a span.
     kept = [each for each in prediction if each.get("id") != "T1" and each["type"] != "relation"]
@@ -53,6 +57,7 @@ def test_a_corrected_export(tmp_path: Path) -> None:
     assert found["T2"].fragments == spans_of(HARD)[1].fragments
     assert found["xYz"].fragments == ((2, 7),)
     assert document.text[2:7] == "Niega"
+    assert not any("Probability" in each[1] for each in document.annotations)
 
 
 @pytest.mark.parametrize(

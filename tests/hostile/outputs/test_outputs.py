@@ -17,6 +17,8 @@ from typing import NamedTuple
 import pytest
 import spacy
 from click.testing import Result
+from spacy.tokens import Span
+from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
@@ -70,6 +72,17 @@ COMMANDS = {
     "convert to pubtator": Command([*CONVERT, "--to", "pubtator"], ".pubtator", "brat/a.txt", True),
     "convert to columns": Command([*CONVERT, "--to", "columns"], ".tsv", "brat/a.txt", True),
     "convert to bioc": Command([*CONVERT, "--to", "bioc"], ".json", "brat/a.txt", True),
+    "convert to label-studio": Command([*CONVERT, "--to", "label-studio"], "/", "brat", True),
+    "convert to doccano": Command([*CONVERT, "--to", "doccano"], ".jsonl", "brat/a.txt", True),
+    "convert to prodigy": Command([*CONVERT, "--to", "prodigy"], ".jsonl", "brat/a.txt", True),
+    "convert to inception": Command([*CONVERT, "--to", "inception"], "/", "brat", True),
+    "export": Command(
+        ["export", "model", "n.txt", "OUT", "--to", "doccano"], ".jsonl", "n.txt", True
+    ),
+    "suggest": Command(["suggest", "sure", "n.txt", "-o", "OUT"], ".jsonl", "n.txt", True),
+    "suggest --html": Command(
+        ["suggest", "sure", "n.txt", "-o", "m.jsonl", "--html", "OUT"], ".html", "n.txt", True
+    ),
     "convert-table": Command(
         ["convert-table", "t.csv", "OUT", "--lang", "es", "--text", "note", "--label", "class"],
         ".spacy",
@@ -134,6 +147,12 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     ruler = nlp.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "SIGN", "pattern": "tos"}])  # type: ignore[attr-defined]
     nlp.to_disk("model")
+    sure = spacy.blank("es")
+    sure.add_pipe("spancat", config={"threshold": 0.0})  # it gives probabilities
+    example = Example(sure.make_doc("tos"), sure.make_doc("tos"))
+    example.reference.spans["sc"] = [Span(example.reference, 0, 1, "SIGN")]
+    sure.initialize(lambda: [example])
+    sure.to_disk("sure")
     finder = spacy.blank("es")
     finder.add_pipe("bioclin_phi_rules")
     finder.to_disk("phi")
@@ -168,7 +187,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def run(name: str, out: str, *options: str) -> Result:
     arguments = [out if part == "OUT" else part for part in COMMANDS[name].arguments]
     done = CliRunner().invoke(app, [*arguments, *options])
-    for other in ("m.json", "x.spacy"):  # outputs that the case is not about
+    for other in ("m.json", "m.jsonl", "x.spacy"):  # outputs that the case is not about
         Path(other).unlink(missing_ok=True)
     return done
 

@@ -139,29 +139,23 @@ def can_mount() -> bool:
 
 
 def fill_disk(stage: Stage, name: str, *, kilobytes: int) -> Outcome:
-    """Run on a disk that is too small, and go on when there is room."""
-    return _run_on_disk(stage, name, f"size={kilobytes}k", "size=50m")
-
-
-def lock_disk(stage: Stage, name: str) -> Outcome:
-    """Run on a disk that is read-only, and again when it is not."""
-    return _run_on_disk(stage, name, "ro", "rw")
-
-
-def _run_on_disk(stage: Stage, name: str, before: str, after: str) -> Outcome:
+    """Run on a disk that is read-only, again when it is not but has no room, then with room."""
     folder = make_empty(stage, name)
     disk = make_empty(stage, f"{name}-disk")
     script = """
-    mount -t tmpfs -o size=50m tmpfs "$DISK" && mount -o remount,"$BEFORE" "$DISK" || exit 99
+    mount -t tmpfs -o size="$SIZE"k tmpfs "$DISK" && mount -o remount,ro "$DISK" || exit 99
     "$@"
     echo $?
-    mount -o remount,"$AFTER" "$DISK"
+    mount -o remount,rw "$DISK"
+    "$@"
+    echo $?
+    mount -o remount,size=50m "$DISK"
     "$@" --resume
     echo $?
     cp -a "$DISK"/. "$COPY"
     """
     command = stage.command(disk / name_of("jsonl"))
-    more = {"DISK": str(disk), "COPY": str(folder), "BEFORE": before, "AFTER": after}
+    more = {"DISK": str(disk), "COPY": str(folder), "SIZE": str(kilobytes)}
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script, "sh", *command],
         cwd=stage.folder,
@@ -172,7 +166,7 @@ def _run_on_disk(stage: Stage, name: str, before: str, after: str) -> Outcome:
     )
     said = [line for line in done.stderr.splitlines() if line.startswith("bioclin: ")]
     statuses = [int(status) for status in done.stdout.split()]
-    runs = list(zip(statuses, [*said[:1], ""], strict=False))
+    runs = list(zip(statuses, [" | ".join(said), "", ""], strict=False))
     return stage.judge(folder, runs)
 
 

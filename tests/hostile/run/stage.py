@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import spacy
 
 ROOT = Path(__file__).parents[3]
-WAIT = 180  # seconds, for machines that are busy
+WAIT = 300  # seconds, for machines that are busy
 MARK, DELAY, CLOCK = "BIOCLIN_TEST_MARK", "BIOCLIN_TEST_DELAY", "BIOCLIN_TEST_CLOCK"
 BAD_EVERY, NULL_EVERY = 333, 499
 # A component that takes its time, and fails on some notes. It is a package with an entry point, so
@@ -170,6 +170,10 @@ class Stage:
             assert status == 0, message
             self.wanted[form] = read_all(folder)
         return self.wanted[form]
+
+    def size(self) -> int:
+        """Compute the size of the output that nothing disturbs, in kilobytes."""
+        return len(self.undisturbed()[name_of("jsonl")]) // 1024
 
     def judge(self, folder: Path, runs: list[tuple[int, str]], form: str = "jsonl") -> Outcome:
         """Compare the files of a folder with those of a run that nothing disturbs."""

@@ -15,11 +15,9 @@ from .scenes import (
     kill_run,
     kill_worker,
     limit_files,
-    lock_disk,
     read_drift,
     read_odd,
     read_odd_table,
-    read_other_schema,
     run_twice,
     turn_clock_back,
 )
@@ -34,8 +32,8 @@ on_disk = pytest.mark.skipif(not can_mount(), reason="no disk can be mounted in 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A pipeline and 1,200 notes; whatever still runs in the end is killed."""
-    made = Stage(tmp_path_factory.mktemp("stage"), n=1_200)
+    """A pipeline and 700 notes; whatever still runs in the end is killed."""
+    made = Stage(tmp_path_factory.mktemp("stage"), n=700)
     yield made
     made.end()
 
@@ -59,14 +57,13 @@ def need(engine: str) -> None:
 @pytest.mark.parametrize(
     ("engine", "form", "everything"),
     [
-        ("alone", "jsonl", True),
-        ("local", "omop", False),
+        ("local", "omop", True),
         ("ray", "jsonl", False),
         ("spark", "jsonl", False),
     ],
 )
 def test_a_run_is_killed(engine: str, form: str, everything: bool, stage: Stage) -> None:
-    """With or without its workers, which else have to notice by themselves."""
+    """With its workers, or without them: then they have to notice by themselves."""
     need(engine)
     found = kill_run(stage, f"kill-{engine}", engine=engine, form=form, everything=everything)
     assert found.statuses[0] == -9
@@ -79,10 +76,12 @@ def test_a_worker_is_killed(stage: Stage) -> None:
 
 
 @on_disk
-def test_a_full_disk(stage: Stage) -> None:
-    found = fill_disk(stage, "full", kilobytes=150)
-    assert found.statuses == [1, 0] and "the disk is full" in found.message
-    assert "--resume" in found.message
+def test_a_disk_that_is_read_only_then_full(stage: Stage) -> None:
+    found = fill_disk(stage, "full", kilobytes=stage.size() * 2 // 3)
+    assert found.statuses == [1, 1, 0]
+    first, second = found.message.split(" | ")
+    assert "may not be written to" in first
+    assert "the disk is full" in second and "--resume" in second
     check_all(found, stage)
 
 
@@ -90,13 +89,6 @@ def test_a_full_disk(stage: Stage) -> None:
 def test_a_limit_of_the_size_of_files(stage: Stage) -> None:
     found = limit_files(stage, "limit")
     assert found.statuses == [1, 0] and "larger than a file may be" in found.message
-    check_all(found, stage)
-
-
-@on_disk
-def test_a_disk_that_is_read_only(stage: Stage) -> None:
-    found = lock_disk(stage, "read-only")
-    assert found.statuses == [1, 0] and "may not be written to" in found.message
     check_all(found, stage)
 
 
@@ -111,22 +103,17 @@ def test_a_clock_that_goes_back(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scene", "n_quarantined", "statuses", "message"),
+    ("scene", "n_quarantined"),
     [
-        (read_odd, 11, [0], ""),
-        (read_odd_table, 100, [0], ""),
-        (read_drift, 100, [0], ""),
-        (read_other_schema, 0, [1, 0], "1.parquet: no column 'text'"),
+        (read_odd, 11),
+        (read_odd_table, 100),
+        (read_drift, 100),
     ],
 )
 def test_odd_rows_and_files(
     scene: Callable[[Stage, str], Outcome],
     n_quarantined: int,
-    statuses: list[int],
-    message: str,
     stage: Stage,
 ) -> None:
     """Rows that cannot be read are in the quarantine, and the others in the output."""
-    found = scene(stage, scene.__name__)
-    check(found, n_quarantined)
-    assert found.statuses == statuses and message in found.message
+    check(scene(stage, scene.__name__), n_quarantined)

@@ -110,6 +110,13 @@ def test_notes_of_earlier_outputs_are_left_out(name, open_rows, tmp_path):
     assert str(tmp_path) not in json.dumps(about)
 
 
+def test_an_earlier_output_may_be_empty(open_rows, tmp_path):
+    form = Chosen(
+        open_rows(range(3)), sample=None, seed=0, since=[write_output(tmp_path / "o.jsonl", [])]
+    )
+    assert read_numbers(form) == [1, 2, 3] and form.known == 0
+
+
 def test_names_of_files_and_keys_are_ids_too(open_rows, tmp_path):
     earlier = write_output(tmp_path / "out.jsonl", ["a1"])
     form = Chosen(open_rows(range(3), "notes", Columns()), sample=None, seed=0, since=[earlier])

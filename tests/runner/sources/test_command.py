@@ -253,7 +253,7 @@ def test_a_sample_is_the_same_in_each_run(pipeline, tmp_path):
     options = ("--sample", "20", "--dry-run", "--price", "2.5")
     done = succeed(pipeline, source, tmp_path / "4.jsonl", *options, "--processes", "2")
     assert "estimate: 20 notes; 0.00 h in one process, 0.00 h in 2 processes" in done.stdout
-    assert done.stdout.splitlines()[-1] == "cost: 0.00, at 2.50 an hour of this machine"
+    assert done.stdout.splitlines()[-1] == "cost: 0.00, at 2.50 an hour"
     done = run(pipeline, source, tmp_path / "4.jsonl", "--seed", "1")
     assert done.exit_code == 1 and "--seed: only with --sample" in done.stderr
     done = run(pipeline, source, tmp_path / "4.jsonl", "--price", "1")

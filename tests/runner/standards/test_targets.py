@@ -156,6 +156,7 @@ def test_a_note_id_that_is_no_integer(bad: Any, ready: Path, tmp_path: Path) -> 
     assert "line 2: " in said and ("--id-column" in said or "bigint" in said)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_converted_is_quarantined(ready: Path, tmp_path: Path) -> None:
     """The run goes on, and the ids of rows have no gap."""
     notes = [{"note_id": each, "text": "tos y fiebre"} for each in (7, "x-7", 9, None)]
