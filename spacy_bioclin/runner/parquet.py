@@ -13,7 +13,7 @@ from .records import UTF_8, Columns, Form, Record, Row, Unreadable, find_fault
 
 ROWS_AT_A_TIME = 100
 UNREADABLE = object()
-TO_DROP = "--drop leaves its column out"
+TO_DROP = "leave its column out (with bioclin deid: --drop)"
 JOINED_BYTES = 32 * 2**20  # a row group of the output
 
 
