@@ -237,7 +237,10 @@ def test_disk_full(where, source, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("begin", "message"), [(start_and_fail, "no such pipeline"), (start_and_die, "--processes")]
+    ("begin", "message"), [
+        (start_and_fail, "no such pipeline"),
+        pytest.param(start_and_die, "--processes", marks=pytest.mark.slow),
+    ],
 )
 def test_failing_processes(begin, message, source, tmp_path):
     with pytest.raises(BioclinError, match=message):

@@ -146,6 +146,7 @@ def test_the_second_of_two_runs_is_refused(ready, wanted, tmp_path):
     check(read_all(tmp_path), wanted("jsonl"), "jsonl")
 
 
+@pytest.mark.slow
 def test_what_is_resumed_has_to_be_the_same(ready, tmp_path):
     """In this process, with parts that an earlier run has left."""
     from typer.testing import CliRunner

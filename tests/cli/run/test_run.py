@@ -191,6 +191,7 @@ def test_brat(pipeline, tmp_path):
     assert (out / "A-2.txt").read_text() == "Tos." and (out / "b.ann").read_text() == ""
 
 
+@pytest.mark.slow
 def test_bad_notes_are_named_or_quarantined(pipeline, tmp_path):
     rows = [*ROWS[:2], {"id": "x", "text": "veneno Prado"}, {"id": "y"}, ROWS[2]]
     source = write_rows(tmp_path / "notes.jsonl", rows)

@@ -2,10 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.serving.page.fixtures import annotate, list_marks, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow  # as a file, with the start of the browser
 
 WHERE = "document.activeElement.id || document.activeElement.textContent"
 
