@@ -237,7 +237,8 @@ def test_disk_full(where, source, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("begin", "message"), [
+    ("begin", "message"),
+    [
         (start_and_fail, "no such pipeline"),
         pytest.param(start_and_die, "--processes", marks=pytest.mark.slow),
     ],
