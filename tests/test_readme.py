@@ -65,4 +65,4 @@ def test_code_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shippe
         )
         rest = after.replace("\\\n", " ").partition("\n")[2]
         run_block(block._replace(content=rest), "README.md", namespace)
-    assert Path("entities.jsonl").stat().st_size and list(Path("packages").glob("*.whl"))
+    assert Path("found.jsonl").stat().st_size and list(Path("packages").glob("*.whl"))

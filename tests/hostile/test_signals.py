@@ -297,13 +297,11 @@ def test_a_worker_that_is_killed(notes, tmp_path):
     workers = [pid for pid in members(process.pid) if "spawn_main" in command_line(pid)]
     os.kill(workers[-1], signal.SIGKILL)
     _, err = process.communicate(timeout=WAIT)
-    assert process.returncode == 1
-    line = err.splitlines()[-1]
-    assert "one of 2 processes was killed" in line and "--processes" in line
-    assert "kept; run the same command again with --resume" in line
+    assert process.returncode == 0, err
     assert "Traceback" not in err
     wait_for(lambda: not members(process.pid))
-    go_on(notes, out)
+    # Another process did its part.
+    assert out.read_bytes() == (notes / "wanted.jsonl").read_bytes()
 
 
 def fail_with(error):
