@@ -96,7 +96,8 @@ def page_url(page_nlp: Language) -> Iterator[str]:
     """The address of a service of the small pipeline."""
     from tests.serving.util import running
 
-    with running(page_nlp) as service:
+    # A machine that does other work as well may take minutes for the largest note.
+    with running(page_nlp, timeout=400.0) as service:
         yield f"{service.url}/"
 
 
