@@ -35,6 +35,7 @@ PARTS = {
     "benchmarks.heads.parity_huggingface",
     "benchmarks.heads.readme",
     "benchmarks.papers.readme",
+    "benchmarks.runner.readme",
     "benchmarks.deid.phi_suite.generate",
     "benchmarks.deid.phi_suite.templates",
     "benchmarks.deid.phi_suite.values",

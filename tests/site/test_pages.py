@@ -41,7 +41,8 @@ def test_links_lead_to_pages_of_the_site(uri: str) -> None:
     source = find_source(uri)
     assert source is not None
     made = rewrite_links(source.read_text("utf-8"), uri)
-    pages = {find_uri(path) for path in [*find_outside(), *DOCS.rglob("*.md")]}
+    copied = [*DOCS.rglob("*.md"), *DOCS.glob("images/*.png")]
+    pages = {find_uri(path) for path in [*find_outside(), *copied]}
     for target in re.findall(r"\]\(([^)#\s]+)", made):
         if not target.startswith("http") and "docs/" not in target:
             there = (Path("/") / Path(uri).parent / target).resolve().relative_to("/")
