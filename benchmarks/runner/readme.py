@@ -1,4 +1,4 @@
-"""The tables of `bioclin run`, the page and the annotation tools, for benchmarks/readme.py."""
+"""The results of `bioclin run` and of annotation tools, for benchmarks/readme.py."""
 
 from typing import Any
 
@@ -26,39 +26,6 @@ def standards_line() -> str:
         f"Of the FHIR R4B resources, {fhir['resources_valid']:,} are valid by fhir.resources and "
         f"{fhir['resources_invalid']} are not. The concept ids are invented. Procedures and "
         "proteins have no resource and are counted."
-    )
-
-
-def faults_table() -> str:
-    """Tabulate what became of notes under each fault."""
-    result = load("run_faults")
-    lines = [
-        f"`bioclin run` on {result['notes']:,} notes, with a fault. Each run was repeated with "
-        "`--resume` until it ended. Lost and twice are counts of notes, beside an undisturbed "
-        "run; equal means the same bytes.",
-        "",
-        "| fault | engine | runs | lost | twice | equal |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in result["rows"]:
-        equal = "yes" if row["equal"] else "no"
-        lines.append(
-            f"| {row['fault']} | {row['engine']} | {row['times']} | {row['lost']} "
-            f"| {row['twice']} | {equal} |"
-        )
-    return "\n".join(lines)
-
-
-def page_line() -> str:
-    """Say how quick the page is and what it asks of others."""
-    result = load("page")
-    times = {name: result[f"{name}_ms"]["median"] for name in ("first_paint", "result", "answer")}
-    return (
-        f"The page of `bioclin serve` in Chromium, medians: first paint {times['first_paint']:.0f} "
-        f"ms; result of a note of {result['note_bytes']:,} bytes {times['result']:,.0f} ms, of "
-        f"which the service takes {times['answer']:,.0f} ms. {result['requests_that_left']} of "
-        f"{result['requests']} requests left the service's origin. axe-core finds "
-        f"{sum(result['violations'].values())} violations in {len(result['violations'])} views."
     )
 
 
