@@ -45,6 +45,15 @@ class Unreadable(NamedTuple):
     error: BioclinError
 
 
+def write_parts(parts: Iterable[bytes], target: Path) -> None:
+    """Write the parts of an output to a file, one after the other."""
+    with target.open("wb") as file:
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 class Form:
     """Base class of the forms: a file that is joined by concatenating its parts."""
 
@@ -75,11 +84,7 @@ class Form:
 
     def join(self, parts: Iterable[bytes], target: Path) -> None:
         """Make the output from its parts, in order."""
-        with target.open("wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
+        write_parts(parts, target)
 
     def fingerprint(self) -> str:
         """Hash names, sizes and times of last change, to notice a changed input."""

@@ -21,6 +21,7 @@ from ...outputs import write_new
 from ...types import Annotation, OtherAnnotation, SpanAnnotation
 from ..carried import Number, encode_lines
 from ..columns import Row
+from ..records import write_parts
 from .describe import Note
 
 NAMES = ("record", "id", "text", "entities", "relations", "categories", "coverage", "language")
@@ -115,11 +116,7 @@ class JsonLinesTarget(Target):
 
     def join(self, parts: Iterable[bytes], target: Path) -> None:
         """Write the lines to a file."""
-        with target.open("wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
+        write_parts(parts, target)
 
     def describe(self) -> list[str]:
         """List the fields of an object."""

@@ -22,6 +22,7 @@ from ..columns import FILE
 from ..notes.describe import Note
 from ..notes.targets import Target
 from ..parquet import GroupWriter, encode_table, import_pyarrow
+from ..records import write_parts
 from ..stamps import as_integer, as_text
 from .fhir import FhirSettings, to_bundle
 from .fhir_check import check_bundle
@@ -287,11 +288,7 @@ class FhirTarget(Target):
 
     def join(self, parts: Iterable[bytes], target: Path) -> None:
         """Write the lines to a file."""
-        with target.open("wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
+        write_parts(parts, target)
 
     def describe(self) -> list[str]:
         """Say what a line holds."""

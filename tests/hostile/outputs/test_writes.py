@@ -42,6 +42,7 @@ FILLS_AN_OUTPUT = {
     "runner.notes.targets.join",
     "runner.parquet.join",
     "runner.records.join",
+    "runner.records.write_parts",
     "runner.standards.targets.join",
     "runner.work",
     "training.loop",
