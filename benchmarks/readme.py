@@ -39,7 +39,7 @@ from benchmarks.readme_ner import (
     ner_table,
     perplexity_table,
 )
-from benchmarks.runner.readme import standards_line, tools_table
+from benchmarks.runner.readme import faults_table, page_line, standards_line, tools_table
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 SIZES = {"random": "4 layers × 256", "base": "base size"}
@@ -565,8 +565,8 @@ def results_section() -> str:
             stability_table,
             strategy_speed_line,
         ),
-        "Many notes": (standards_line,),
-        "One note": (tools_table,),
+        "Many notes": (faults_table, standards_line),
+        "One note": (page_line, tools_table),
         "Speed": (lambda: speed_table("annotate"), lambda: speed_table("train")),
         "Number formats and memory": (parity_table, memory_line),
         "Tokens and sentences": (token_table, sentence_table),

@@ -1,9 +1,17 @@
-"""The results of `bioclin run` and of annotation tools, for benchmarks/readme.py."""
+"""The results of `bioclin run`, `bioclin serve` and annotation tools, for benchmarks/readme.py."""
 
+import re
 from typing import Any
 
 from benchmarks.readme_ner import load
 
+SERVICES = {
+    "annotate": "`/annotate`, the whole pipeline, in batches",
+    "annotate, note by note": "the same, note by note",
+    "deidentify": "`/deidentify`, in batches",
+    "deidentify, note by note": "the same, note by note",
+    "presidio": "Presidio's analyzer and anonymizer with the same encoder",
+}
 TOOLS = {
     "label-studio": "Label Studio",
     "doccano": "doccano",
@@ -27,6 +35,146 @@ def standards_line() -> str:
         f"{fhir['resources_invalid']} are not. The concept ids are invented. Procedures and "
         "proteins have no resource and are counted."
     )
+
+
+def faults_table() -> str:
+    """Tabulate what became of notes under each fault."""
+    result = load("run_faults")
+    lines = [
+        f"`bioclin run` on {result['notes']:,} notes, with a fault. Each run was repeated with "
+        "`--resume` until it ended. Lost and twice are counts of notes, beside an undisturbed "
+        "run; equal means the same bytes.",
+        "",
+        "| fault | engine | runs | lost | twice | equal |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in result["rows"]:
+        equal = "yes" if row["equal"] else "no"
+        lines.append(
+            f"| {row['fault']} | {row['engine']} | {row['times']} | {row['lost']} "
+            f"| {row['twice']} | {equal} |"
+        )
+    return "\n".join(lines)
+
+
+def page_line() -> str:
+    """Say how quick the page is and what it asks of others."""
+    result = load("page")
+    times = {name: result[f"{name}_ms"]["median"] for name in ("first_paint", "result", "answer")}
+    return (
+        f"The page of `bioclin serve` in Chromium, medians: first paint {times['first_paint']:.0f} "
+        f"ms; result of a note of {result['note_bytes']:,} bytes {times['result']:,.0f} ms, asked "
+        f"for without the page {times['answer']:,.0f} ms. {result['requests_that_left']} of "
+        f"{result['requests']} requests left the service's origin. axe-core finds "
+        f"{sum(result['violations'].values())} violations in {len(result['violations'])} views."
+    )
+
+
+def rates_table() -> str:
+    """Tabulate the rates of `bioclin run` and its engines beside `nlp.pipe`."""
+    result = load("speed_run")
+    lines = [
+        f"`bioclin run` with `{result['pipeline']}` on {result['notes'] - result['first']:,} short "
+        "invented notes, one thread for each process, start-up not counted.",
+        "",
+        "| system | notes/s | words/s | ÷ `nlp.pipe` | ÷ one process, same form |",
+        "|---|---|---|---|---|",
+    ]
+    systems = result["systems"]
+    for name, row in systems.items():
+        one = systems.get(re.sub(r" \w+ x \d+", " local x 1", name), row)
+        share = row["notes_per_second"] / one["notes_per_second"]
+        shown = "`nlp.pipe`, from memory" if name == "nlp.pipe" else name.replace(" x ", " × ")
+        lines.append(
+            f"| {shown} | {row['notes_per_second']:,.0f} | {row['words_per_second']:,} "
+            f"| {row['times_nlp_pipe']:.2f} | {share:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def cost_line() -> str:
+    """Say how long fifty million notes take."""
+    result = load("run_cost")
+    ((name, rows),) = result["rows"].items()
+    some = [row for row in rows if row["machines"] in (1, 16, 128)]
+    hours = ", ".join(f"{row['machines']}: {row['hours']:,.0f}" for row in some)
+    return (
+        f"At that rate, hours for {result['notes']:,} notes of {result['words_per_note']:.0f} "
+        f"words by number of machines with {name}: {hours}. They are computed, with "
+        f"{100 * result['share']:.0f} % of the rate beside other machines "
+        "([picture](../benchmarks/results/run_cost.svg))."
+    )
+
+
+def edsnlp_line() -> str:
+    """Say how `bioclin run` compares with EDS-NLP."""
+    result = load("run_edsnlp")
+    rates = {name: row["notes_per_second"] for name, row in result["systems"].items()}
+    shown = [
+        f"{title} {rates[f'bioclin run {key}']:,.0f} and {rates[f'EDS-NLP {key}']:,.0f} "
+        f"({result['times_edsnlp'][key]:.2f} ×)"
+        for key, title in (("fp32", "in fp32"), ("default", "each in its default precision"))
+    ]
+    return (
+        f"Notes/s of `bioclin run` and of EDS-NLP's multiprocessing backend, with the same encoder "
+        f"({result['encoder']}), {result['processes']} processes, notes of "
+        f"{result['words_per_note']} words: {'; '.join(shown)}."
+    )
+
+
+def service_table() -> str:
+    """Tabulate services under load."""
+    result = load("serving")
+    lines = [
+        f"{result['clients']} clients that each wait for an answer and ask again, notes of "
+        f"{result['characters_per_note']:,} characters, service and clients on the same "
+        f"{result['machine']['cores']} cores.",
+        "",
+        "| service | notes/s | p50 | p95 | p99, ms | errors | memory, MB: after a fifth, end |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in result["systems"].items():
+        memory = row["memory_mb"]
+        lines.append(
+            f"| {SERVICES[name]} | {row['notes_per_second']:.1f} | {row['p50_ms']:,.0f} "
+            f"| {row['p95_ms']:,.0f} | {row['p99_ms']:,.0f} | {row['errors']} "
+            f"| {memory['after a fifth']:,.0f}, {memory['end']:,.0f} |"
+        )
+    faults = result["systems"]["annotate"]
+    statuses = ", ".join(f"{n:,} × {status}" for status, n in sorted(faults["malformed"].items()))
+    end = faults["sigterm"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Malformed requests were answered with {statuses}. After SIGTERM under load, "
+            f"{end['lost']} accepted requests were lost, and the service ended after "
+            f"{end['seconds_to_end']:.1f} s with status {end['exit_status']}.",
+        ]
+    )
+
+
+def suggest_table() -> str:
+    """Tabulate what suggested notes are worth beside random ones."""
+    result = load("suggest")
+    rows = {(row["way"], row["annotated"]): row for row in result["summary"]}
+    start = rows["start", result["start"]]
+    lines = [
+        f"F1 on dev of {result['task']} with `bioclin-{result['encoder']}` after annotating more "
+        f"notes than the first {result['start']} ({100 * start['dev_f']:.1f}): means of "
+        f"{start['draws']} draws, {result['updates']} updates each.",
+        "",
+        "| notes | random: F1, words | suggested: F1, words | points of each draw |",
+        "|---|---|---|---|",
+    ]
+    for budget in sorted(budget for way, budget in rows if way == "random"):
+        random, suggested = rows["random", budget], rows["suggested", budget]
+        points = ", ".join(f"{each:+.1f}" for each in suggested["points_over_random"])
+        lines.append(
+            f"| {budget} | {100 * random['dev_f']:.1f}, {random['words']:,.0f} "
+            f"| {100 * suggested['dev_f']:.1f}, {suggested['words']:,.0f} | {points} |"
+        )
+    return "\n".join(lines)
 
 
 def tools_table() -> str:

@@ -181,7 +181,8 @@ def make_output(
 ) -> Counts:
     """Process the parts, join them, and move the result into place. See also `run_parts`.
 
-    audit (Path): File for what `make_audit` makes of the counts, as JSON.
+    audit (Path): File for what `make_audit` makes of the counts and a hash of the settings, as
+        JSON.
     target (Joins | None): Makes the output; None for the form of the input.
     quarantine (Path | None): File for the records that are not in the output.
     RETURNS (Counts): The counts of all parts.
@@ -198,7 +199,8 @@ def make_output(
             on_done=on_done,
             portion=portion,
         )
-        content = json.dumps(make_audit(counts), indent=2, ensure_ascii=False) + "\n"
+        about = {**make_audit(counts), "settings": work.hash}
+        content = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
         work.finish(target or form, n_parts, audit, content.encode("utf-8"), quarantine)
     except (OSError, BioclinError) as error:
         raise work.give_up(error) from None

@@ -27,7 +27,8 @@ def check_output(
     """Refuse an output that would replace something, or has another form than the input.
 
     others (Iterable[Path | None]): Other inputs, None for one that was not given.
-    resume (bool): Whether the user gave --resume.
+    resume (bool): Whether the user gave --resume. An output that is there already is then left to
+        `is_finished`.
     suffix (str | None): Ending of the output, "" for a folder; None for the form of the input.
     record (Path | None): File about the run that is beside the output; None for the audit.
     beside (Sequence[Path]): Other files that are written beside the output.
@@ -49,6 +50,8 @@ def check_output(
         raise BioclinError(f"{out}: want an ending {suffix}, or another form with --to")
     if os.path.lexists(out):
         if not overwrite:
+            if resume:
+                return
             raise BioclinError(f"{out}: exists already; give another name, or --overwrite")
         if out.is_dir() != is_folder:
             if suffix is None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
@@ -54,6 +54,37 @@ class Joins(Protocol):
         """Make the output from its parts, in order."""
 
 
+def hash_settings(settings: Mapping[str, str]) -> str:
+    """Hash what an output depends on."""
+    content = json.dumps(settings, sort_keys=True).encode("utf-8")
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def is_finished(out: Path, audit: Path, settings: Mapping[str, str]) -> bool:
+    """Check whether a run with the same settings has finished an output.
+
+    A run that was killed after its last step leaves its parts, which are removed.
+
+    audit (Path): The file about the run, which has the hash of its settings.
+    RAISES (BioclinError): The output was made with other settings, or by something else.
+    """
+    if not os.path.lexists(out):
+        return False
+    try:
+        about = json.loads(audit.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict) or about.get("settings") != hash_settings(settings):
+        raise BioclinError(
+            f"{out}: exists already, and {audit.name} does not say that this command has made it "
+            "from this input with these settings; give another name, or --overwrite"
+        )
+    if (folder := hidden_path(out, "work")).exists():
+        make_private_folder(folder)  # or an error: not of this user
+        shutil.rmtree(folder)
+    return True
+
+
 class Work:
     """The hidden folder of an output that is being written."""
 
@@ -67,8 +98,7 @@ class Work:
         RAISES (BioclinError): There are such parts and neither is set, or their settings differ.
         """
         self.out, self.overwrite = out, overwrite
-        content = json.dumps(settings, sort_keys=True).encode("utf-8")
-        self.hash = hashlib.sha256(content).hexdigest()[:16]
+        self.hash = hash_settings(settings)
         self.folder = hidden_path(out, "work")
         self.damaged: list[str] = []  # what is made again
         if os.path.lexists(self.folder):

@@ -412,6 +412,19 @@ def test_kill_and_resume_with_two_processes_is_one_run_with_one(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+def test_resume_of_a_finished_run_changes_nothing(tmp_path):
+    source, out = write_jsonl(tmp_path / "notes.jsonl", make_rows(3)), tmp_path / "out.jsonl"
+    succeeds(source, out, *KEEP)
+    before = out.read_bytes()
+    succeeds(source, out, *KEEP, "--resume")
+    assert "exists already" in fails(source, out, *KEEP)
+    policy = write_policy(tmp_path)
+    assert "exists already, and" in fails(source, out, *KEEP, "--resume", "--policy", policy)
+    write_jsonl(source, make_rows(4))
+    assert "exists already, and" in fails(source, out, *KEEP, "--resume")
+    assert out.read_bytes() == before
+
+
 def write_policy(folder):
     path = folder / "policy.yml"
     path.write_text("default: redact\n")

@@ -140,24 +140,24 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
     from ...runner.parts import make_output
     from ...runner.paths import find_audit
     from ...runner.survey import check_all_named, survey
-    from ...runner.work import Work
+    from ...runner.work import Work, is_finished
 
     setup.check(job.needs_key)
     fields = survey(form)
     check_all_named(form, fields, setup.lang)
     found = setup.fingerprints()
-    work = Work(
-        out,
-        {
-            "input": form.fingerprint(),
-            **found,
-            "columns": job.describe(),
-            "encoding": form.encoding,
-        },
-        resume=options.resume,
-        overwrite=options.overwrite,
-    )
+    settings = {
+        "input": form.fingerprint(),
+        **found,
+        "columns": job.describe(),
+        "encoding": form.encoding,
+    }
+    audit = find_audit(out)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if options.resume and not options.overwrite and is_finished(out, audit, settings):
+        console.print(f"{out} is finished already; nothing was left to do", markup=False)
+        return
+    work = Work(out, settings, resume=options.resume, overwrite=options.overwrite)
     show_warnings(setup, form, fields, console)
     if options.key_file and can_others_read(options.key_file):
         console.print(
@@ -166,7 +166,6 @@ def run(form: "Form", setup: "Setup", job: "DeidJob", out: Path, options: Option
             style="yellow",
             markup=False,
         )
-    audit = find_audit(out)
     with show_progress(console, "records") as on_progress:
         counts = make_output(
             form,

@@ -172,12 +172,16 @@ def run(
 
     from ...runner.notes.job import PART_RECORDS, describe_counts
     from ...runner.parts import Portion, make_output
-    from ...runner.work import Work
+    from ...runner.work import Work, is_finished
 
     settings = {
         name: value if isinstance(value, str) else json.dumps(value, sort_keys=True)
         for name, value in about.items()
     }
+    resumes = options.resume and not options.overwrite
+    if resumes and is_finished(out, beside(out, "run.json"), settings):
+        console.print(f"{out} is finished already; nothing was left to do", markup=False)
+        return
     work = Work(out, settings, resume=options.resume, overwrite=options.overwrite)
     words = 0
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.outputs import lock_output
+from tests.hostile.run.stage import read_all
 from tests.runner.engines.plugin import install
 from tests.runner.fixtures import write_rows
 
@@ -268,3 +269,24 @@ def test_outputs_are_refused(pipeline, source, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"notes.jsonl", "mine"}
     succeed(pipeline, source, out)
     assert "--overwrite" in fail(pipeline, source, out)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_resume_of_a_finished_run_changes_nothing(form, pipeline, source, tmp_path):
+    """What starts a run again until it succeeds must not meet an error after its end."""
+    out = tmp_path / "out" / f"out.{form}"
+    out.parent.mkdir()
+    command = [pipeline, source, out, "--id-column", "id"]
+    succeed(*command, "--resume")
+    before = read_all(out.parent)
+    (out.parent / f".{out.name}.work").mkdir(mode=0o700)  # killed before its last step
+    assert "is finished already" in succeed(*command, "--resume").stderr
+    assert read_all(out.parent) == before
+    assert "exists already" in fail(*command)
+    for changed in (["--keep", "n"], ["--limit", "2"]):
+        assert "exists already, and" in fail(*command, "--resume", *changed)
+    source.write_text(source.read_text() + "{}\n")
+    assert "exists already, and" in fail(*command, "--resume")
+    assert read_all(out.parent) == before
+    (out.parent / f"{out.name}.run.json").write_text("[]")
+    assert "exists already, and" in fail(*command, "--resume")
