@@ -39,7 +39,13 @@ from benchmarks.readme_ner import (
     ner_table,
     perplexity_table,
 )
-from benchmarks.runner.readme import faults_table, page_line, standards_line, tools_table
+from benchmarks.runner.readme import (
+    faults_table,
+    page_line,
+    service_table,
+    standards_line,
+    tools_table,
+)
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 SIZES = {"random": "4 layers × 256", "base": "base size"}
@@ -566,7 +572,7 @@ def results_section() -> str:
             strategy_speed_line,
         ),
         "Many notes": (faults_table, standards_line),
-        "One note": (page_line, tools_table),
+        "One note": (service_table, page_line, tools_table),
         "Speed": (lambda: speed_table("annotate"), lambda: speed_table("train")),
         "Number formats and memory": (parity_table, memory_line),
         "Tokens and sentences": (token_table, sentence_table),

@@ -149,7 +149,9 @@ def service_table() -> str:
             "",
             f"Malformed requests were answered with {statuses}. After SIGTERM under load, "
             f"{end['lost']} accepted requests were lost, and the service ended after "
-            f"{end['seconds_to_end']:.1f} s with status {end['exit_status']}.",
+            f"{end['seconds_to_end']:.1f} s with status {end['exit_status']}. "
+            "The memory of the whole pipeline in batches rises for four minutes, and then stays "
+            "([picture](../benchmarks/results/serving.svg)).",
         ]
     )
 

@@ -2,14 +2,14 @@
 
     python -m benchmarks.speed.run --pipeline es_bioclin_sm
     python -m benchmarks.speed.run --engines local ray spark --notes 24000 --first 8000
-    python -m benchmarks.speed.run --pipeline FOLDER --notes 200000 --rounds 1    # memory
+    python -m benchmarks.speed.run --notes 200000 --rounds 1 --systems "jsonl local x 1"  # memory
 
 Each system runs in a process of its own, with one thread for each of its processes, in turns.
 Rates are of the steady state: neither loading the pipeline nor the first part of 500 notes counts.
 `nlp.pipe` gets the texts from memory, and its Docs are thrown away. The runner reads a file, writes
 every part to the disk, and joins them; the time for that is part of its rate. With --engines, Ray
 and Spark get two processes too; --first must be at least two jobs of Spark, 8,000 notes, which come
-back at once.
+back at once. Writes benchmarks/results/speed_run.json; with --systems, speed_run_memory.json.
 """
 
 import json
@@ -121,6 +121,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=["local"])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--systems", nargs="+", help="some of them; without it, all")
     parser.add_argument("--work", help="used by this script itself")
     options = parser.parse_args()
     if options.work:
@@ -128,12 +129,14 @@ def main() -> None:
         return
     names = [PIPE, *(f"{form} local x {n}" for form in FORMS for n in options.processes)]
     names += [f"jsonl {engine} x 2" for engine in options.engines if engine != "local"]
+    if unknown := set(options.systems or ()) - set(names):
+        parser.error(f"--systems: no {', '.join(unknown)}; there are {', '.join(names)}")
     settings = [f"--{name}={getattr(options, name)}" for name in ("pipeline", "notes", "first")]
     systems = {
         name: partial(
             ask_module, "benchmarks.speed.run", *settings, "--work", name, env=thread_environment()
         )
-        for name in names
+        for name in options.systems or names
     }
     answers = take_turns(systems, options.rounds, title="bioclin run")
     n = options.notes - options.first
@@ -148,17 +151,21 @@ def main() -> None:
             "seconds": [round(value, 2) for value in seconds],
             **{key: value for key, value in given[-1].items() if key != "seconds"},
         }
-    pipe = statistics.median(answer["seconds"] for answer in answers[PIPE])
-    for name, given in answers.items():
-        median = statistics.median(answer["seconds"] for answer in given)
-        found[name]["times_nlp_pipe"] = round(pipe / median, 3)
+    if PIPE in answers:
+        pipe = statistics.median(answer["seconds"] for answer in answers[PIPE])
+        for name, given in answers.items():
+            median = statistics.median(answer["seconds"] for answer in given)
+            found[name]["times_nlp_pipe"] = round(pipe / median, 3)
     sizes = {
         "pipeline": Path(options.pipeline).name,
         "notes": options.notes,
         "first": options.first,
     }
     name = Path(options.pipeline).name
-    report("speed_run", {"pipeline": name, **sizes, "systems": found})
+    report(
+        "speed_run_memory" if options.systems else "speed_run",
+        {"pipeline": name, **sizes, "systems": found},
+    )
 
 
 if __name__ == "__main__":
