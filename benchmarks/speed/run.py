@@ -1,15 +1,16 @@
 """`bioclin run` compared with `nlp.pipe` on the same notes, and two processes with one.
 
-    python -m benchmarks.speed.run --pipeline es_bioclin_sm
-    python -m benchmarks.speed.run --engines local ray spark --notes 24000 --first 8000
-    python -m benchmarks.speed.run --notes 200000 --rounds 1 --systems "jsonl local x 1"  # memory
+    python -m benchmarks.speed.run --notes 3000
+    python -m benchmarks.speed.run --notes 16000 --first 8000 --result speed_run_engines \\
+        --systems "jsonl local x 2" "jsonl ray x 2" "jsonl spark x 2"
+    python -m benchmarks.speed.run --notes 200000 --rounds 1 --result speed_run_memory \\
+        --systems "jsonl local x 1"
 
 Each system runs in a process of its own, with one thread for each of its processes, in turns.
 Rates are of the steady state: neither loading the pipeline nor the first part of 500 notes counts.
 `nlp.pipe` gets the texts from memory, and its Docs are thrown away. The runner reads a file, writes
-every part to the disk, and joins them; the time for that is part of its rate. With --engines, Ray
-and Spark get two processes too; --first must be at least two jobs of Spark, 8,000 notes, which come
-back at once. Writes benchmarks/results/speed_run.json; with --systems, speed_run_memory.json.
+every part to the disk, and joins them; the time for that is part of its rate. With Spark, --first must be at
+least two of its jobs, 8,000 notes, which come back at once.
 """
 
 import json
@@ -32,7 +33,7 @@ from benchmarks.speed.growth import write_note
 
 FORMS = ("jsonl", "parquet")
 PIPE = "nlp.pipe"
-ENGINES = ("local", "ray", "spark")
+ENGINES = ("ray", "spark")
 
 
 def time_pipe(pipeline: str, texts: list[str], n_first: int) -> dict[str, Any]:
@@ -119,18 +120,18 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=6_000)
     parser.add_argument("--first", type=int, default=1_000, help="notes that are not timed")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=["local"])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--systems", nargs="+", help="some of them; without it, all")
+    parser.add_argument("--systems", nargs="+", help="without it, all but Ray and Spark")
+    parser.add_argument("--result", default="speed_run", help="name of the result")
     parser.add_argument("--work", help="used by this script itself")
     options = parser.parse_args()
     if options.work:
         work(options.work, options.pipeline, options.notes, options.first)
         return
     names = [PIPE, *(f"{form} local x {n}" for form in FORMS for n in options.processes)]
-    names += [f"jsonl {engine} x 2" for engine in options.engines if engine != "local"]
-    if unknown := set(options.systems or ()) - set(names):
-        parser.error(f"--systems: no {', '.join(unknown)}; there are {', '.join(names)}")
+    every = [*names, *(f"jsonl {engine} x 2" for engine in ENGINES)]
+    if unknown := set(options.systems or ()) - set(every):
+        parser.error(f"--systems: no {', '.join(unknown)}; there are {', '.join(every)}")
     settings = [f"--{name}={getattr(options, name)}" for name in ("pipeline", "notes", "first")]
     systems = {
         name: partial(
