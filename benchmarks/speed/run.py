@@ -9,8 +9,8 @@
 Each system runs in a process of its own, with one thread for each of its processes, in turns.
 Rates are of the steady state: neither loading the pipeline nor the first part of 500 notes counts.
 `nlp.pipe` gets the texts from memory, and its Docs are thrown away. The runner reads a file, writes
-every part to the disk, and joins them; the time for that is part of its rate. With Spark, --first must be at
-least two of its jobs, 8,000 notes, which come back at once.
+every part to the disk, and joins them; the time for that is part of its rate. With Spark, --first
+must be at least two of its jobs, 8,000 notes, which come back at once.
 """
 
 import json
