@@ -22,18 +22,24 @@ from tests.markdown import ROOT, Block, code_blocks, run_block, shell_commands
 from tests.util import use_packages
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-# Pages whose blocks train for more than ten seconds.
-TRAINING = frozenset(
+# Pages whose blocks take more than five seconds.
+LONG = frozenset(
     [
+        "annotation_tools",
         "classification",
         "corpora",
         "distillation",
+        "ensembles",
         "import_hf",
+        "linking",
         "pairs",
+        "papers",
         "pretraining",
         "recipes",
         "relations",
+        "run",
         "several",
+        "suggest",
         "sweeps",
         "training",
     ]
@@ -72,7 +78,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped: Path) ->
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.stem in TRAINING))
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.stem in LONG))
         for page in PAGES
     ],
 )

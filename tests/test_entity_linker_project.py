@@ -69,6 +69,7 @@ def test_config_says_everything() -> None:
     assert filled["components"] == nlp.config["components"]
 
 
+@pytest.mark.slow
 def test_it_learns_what_names_do_not_say(made: Path, tmp_path: Path) -> None:
     overrides = {f"paths.{split}": str(made / f"{split}.spacy") for split in ("train", "dev")}
     steps = {"training.max_steps": 40, "training.eval_frequency": 40}

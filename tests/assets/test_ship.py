@@ -59,6 +59,7 @@ def ship(built, out, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_the_half_precision_weights(built, tmp_path, monkeypatch):
     out = tmp_path / "bioclin-sm"
     # Stopped after its first update.
@@ -86,6 +87,7 @@ def test_training_goes_on_from_the_half_precision_weights(built, tmp_path, monke
     assert f"Spanish {first:,.0f} → {last:.1f}" in card
 
 
+@pytest.mark.slow
 def test_the_record_of_the_first_of_two_trainings_is_kept(built, tmp_path, monkeypatch):
     first = train(built, built / "start", steps=4, every=2)
     (built / "pretraining").rename(built / "first")

@@ -87,6 +87,7 @@ def test_find_threshold(name: str, trained: Trained, contract_corpus: Path) -> N
         spacy_cli(*find, "rules", "threshold", "spans_phi_f", "-n", 2)
 
 
+@pytest.mark.slow
 def test_info_package_apply(
     name: str, trained: Trained, contract_corpus: Path, tmp_path: Path
 ) -> None:

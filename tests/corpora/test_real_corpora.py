@@ -36,8 +36,14 @@ def read(data_dir: Path, name: str, split: str) -> list[AnnotatedText]:
     [
         ("meddocan", "dev", {"docs": 250, "read": 5801}),
         ("pharmaconer", "dev", {"docs": 250, "read": 1926}),
-        ("pharmaconer", "train", {"docs": 500, "read": 3822, "wrong_offset": 5}),
-        ("cantemist", "dev", {"docs": 500, "read": 6001, "nested": 61 + 37, "crossing": 2}),
+        pytest.param(
+            *("pharmaconer", "train", {"docs": 500, "read": 3822, "wrong_offset": 5}),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *("cantemist", "dev", {"docs": 500, "read": 6001, "nested": 61 + 37, "crossing": 2}),
+            marks=pytest.mark.slow,
+        ),
         ("bc5cdr", "dev", {"docs": 500, "read": 9591}),
         ("ncbi-disease", "dev", {"docs": 100, "read": 787}),
     ],

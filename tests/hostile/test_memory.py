@@ -103,6 +103,7 @@ def find_held() -> tuple[int, list]:
     return texts, [each for each in caches if each.__module__.startswith("spacy_bioclin")]
 
 
+@pytest.mark.slow
 def test_what_notes_leave_does_not_grow(nlp):
     """Neither spaCy's strings, nor those that our own objects hold."""
     read_notes(nlp, 0, 100)  # the words of the first notes stay

@@ -301,6 +301,7 @@ def test_stream_keeps_order_batches_and_errors(tiny_encoder):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to read memory")
+@pytest.mark.slow
 def test_a_long_stream_leaves_the_resident_memory_flat(tmp_path):
     """A shorter version of benchmarks/speed/memory.py. The vectors of all notes would be 60 MB."""
     folder = make_encoder(tmp_path / "encoder")

@@ -31,6 +31,7 @@ def annotate(folder):
     return ents, [(span.text, span.label_) for span in doc.spans["phi"]], doc._.deid.text
 
 
+@pytest.mark.slow
 def test_every_missing_file_is_named_on_load(whole, tmp_path):
     wanted = annotate(whole)
     assert wanted[0][0][:3] == ("neumonía", "DISEASE", "K1") and len(wanted[1]) > 1

@@ -190,6 +190,7 @@ def test_concepts_with_similar_names_are_in_the_batch() -> None:
     assert set(concepts) == set(concepts ^ 1)
 
 
+@pytest.mark.slow
 def test_resume_gives_the_losses_of_a_run_that_never_stopped(
     kb: KnowledgeBase, encoder: str, tmp_path: Path
 ) -> None:
@@ -224,6 +225,7 @@ def test_resume_gives_the_losses_of_a_run_that_never_stopped(
     assert np.array_equal(first, second)
 
 
+@pytest.mark.slow
 def test_command_raises_the_accuracy_of_names_that_are_held_out(
     kb: KnowledgeBase, encoder: str, tmp_path: Path
 ) -> None:

@@ -174,6 +174,7 @@ def test_held_out_loss_is_that_on_the_text(corpus: Path, teacher: Path, tmp_path
         assert values == pytest.approx(record["teacher_perplexity"], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_resume_gives_the_losses_of_a_run_that_never_stopped(
     corpus: Path, teacher: Path, tmp_path: Path
 ) -> None:

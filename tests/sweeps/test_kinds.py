@@ -127,6 +127,7 @@ def test_what_a_task_of_the_catalogue_needs_reaches_its_config(
     assert [trial.learn_rate for trial in plan.list_trials()] == [1e-5, 2e-5, 2e-5, 2e-5]
 
 
+@pytest.mark.slow
 def test_tasks_of_all_kinds_are_trained_together(make_plan: Any, tmp_path: Path) -> None:
     """One pipeline with a head for each task, whose scores stand beside those of single ones."""
     names = ["spans", "positions", "links", "same", "likeness", "one"]

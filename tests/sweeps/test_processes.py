@@ -20,6 +20,7 @@ def run_or_die(trial: Trial) -> None:
     Path(trial.task, trial.name).write_text(json.dumps(os.getpid()), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_processes_are_apart(tmp_path, monkeypatch):
     trials = [Trial(str(tmp_path), "e", "s", 0.1, seed)._replace(task=".") for seed in range(4)]
     monkeypatch.chdir(tmp_path)
@@ -40,6 +41,7 @@ def start_sweep(folder: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
+@pytest.mark.slow
 def test_trials_end_with_the_sweep_that_was_killed(tmp_path):
     sweep = multiprocessing.get_context("spawn").Process(target=start_sweep, args=(str(tmp_path),))
     sweep.start()

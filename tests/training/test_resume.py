@@ -87,7 +87,9 @@ def weights(folder):
     return found
 
 
-@pytest.mark.parametrize("config", ["ner.cfg", "ner-lexical.cfg"])
+@pytest.mark.parametrize(
+    "config", ["ner.cfg", pytest.param("ner-lexical.cfg", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("kill_at", [4, 6])
 def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, config, kill_at):
     whole = run(settings, tmp_path / "whole", config=config)
@@ -104,7 +106,9 @@ def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, config,
     assert len(again) < len(rows)
 
 
-@pytest.mark.parametrize("config", ["ner.cfg", "ner-lexical.cfg"])
+@pytest.mark.parametrize(
+    "config", ["ner.cfg", pytest.param("ner-lexical.cfg", marks=pytest.mark.slow)]
+)
 def test_averages_are_saved_and_resumed(tmp_path, settings, config):
     """model-best and model-last have the averages of the weights, those of torch and of thinc."""
     settings = {**settings, "training.optimizer.use_averages": True}

@@ -116,7 +116,10 @@ def make_kill(step: int) -> Any:
         # Of spaCy's ner, because it draws random numbers during its updates.
         ({"signs": SPACY_NER, "drugs": make_ner("drugs")}, {}, {}),
         (HEADS, {"corpora.train.balance": "dwa"}, {"draw": "round_robin", "step": "round"}),
-        (HEADS, {"training.accumulate_gradient": 2}, {"draw": "temperature"}),
+        pytest.param(
+            *(HEADS, {"training.accumulate_gradient": 2}, {"draw": "temperature"}),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_resumed_run_equals_one_that_was_not_stopped(

@@ -51,6 +51,7 @@ def test_prepare_texts(data: Path, tmp_path: Path) -> None:
     assert {path.name for path in out.iterdir()} == {f"{split}.spacy" for split in SPLITS}
 
 
+@pytest.mark.slow
 def test_prepare_notes_in_both_languages(tmp_path: Path) -> None:
     for lang in ("es", "en"):
         done = run("prepare", "demo", tmp_path / lang, "--lang", lang)

@@ -76,6 +76,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.corpora
+@pytest.mark.slow
 def test_the_cases_of_five_corpora(data_dir: Path, tmp_path: Path) -> None:
     """The same overlaps as in the table of the splits, found by text alone: 419 of the 1,000 cases
     are in no test split."""

@@ -67,6 +67,7 @@ def test_the_characters_that_hid_phi_are_among_them() -> None:
 
 @settings(max_examples=2, deadline=None)
 @given(RANDOM)
+@pytest.mark.slow
 def test_every_case_of_dev_is_found_in_disguise(rng: Random) -> None:
     for lang, text, found in found_in_dev():
         disguised, starts = disguise(text, rng)

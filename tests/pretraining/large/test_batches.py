@@ -69,7 +69,9 @@ def weights(out: Path) -> dict[str, torch.Tensor]:
     return load_file(out / "encoder" / "model.safetensors")
 
 
-@pytest.fixture(scope="module", params=["roberta", "roberta-prelayernorm"])
+@pytest.fixture(
+    scope="module", params=["roberta", pytest.param("roberta-prelayernorm", marks=pytest.mark.slow)]
+)
 def start(request: pytest.FixtureRequest, tmp_path_factory, vocabulary) -> Path:
     folder = tmp_path_factory.mktemp("start") / request.param
     write_encoder(vocabulary, Shape(request.param, 1, 64), folder, seed=0)
