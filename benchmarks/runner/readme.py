@@ -76,8 +76,7 @@ def rates_table() -> str:
     systems = result["systems"]
     lines = [
         f"`bioclin run` with `{result['pipeline']}` on {result['notes'] - result['first']:,} short "
-        "invented notes, one thread for each process, start-up not counted. The notes are full of "
-        "words that no terminology has, for which the linker has to search longest.",
+        "notes of random words, one thread for each process, start-up not counted.",
         "",
         "| system | notes/s | words/s | ÷ `nlp.pipe` | ÷ one process |",
         "|---|---|---|---|---|",

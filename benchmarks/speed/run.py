@@ -163,10 +163,7 @@ def main() -> None:
         "first": options.first,
     }
     name = Path(options.pipeline).name
-    report(
-        "speed_run_memory" if options.systems else "speed_run",
-        {"pipeline": name, **sizes, "systems": found},
-    )
+    report(options.result, {"pipeline": name, **sizes, "systems": found})
 
 
 if __name__ == "__main__":
