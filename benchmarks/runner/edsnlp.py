@@ -53,17 +53,10 @@ def make():
 if __name__ == "__main__":
     torch.set_num_threads(1)
     nlp = make()
-    def read(row):
-        doc = nlp.make_doc(row["text"])
-        doc._.note_id = row["id"]
-        return doc
     def write(doc):
         return [{"note": doc._.note_id, "start": e.start_char, "end": e.end_char, "label": e.label_}
                 for e in doc.ents]
-    from spacy.tokens import Doc
-    if not Doc.has_extension("note_id"):
-        Doc.set_extension("note_id", default=None)
-    stream = edsnlp.data.read_parquet(source, converter=read).map_pipeline(nlp)
+    stream = edsnlp.data.read_parquet(source, converter="omop").map_pipeline(nlp)
     stream = stream.set_processing(backend="multiprocessing", num_cpu_workers=processes,
                                    num_gpu_workers=0, autocast=precision != "fp32")
     before = time.perf_counter()
@@ -78,7 +71,8 @@ def write_notes(path: Path, texts: list[str], n: int) -> None:
     import pyarrow.parquet as pq
 
     some = list(itertools.islice(itertools.cycle(texts), n))
-    pq.write_table(pa.table({"id": [str(i) for i in range(n)], "text": some}), path)
+    ids = [str(i) for i in range(n)]
+    pq.write_table(pa.table({"note_id": ids, "note_text": some}), path)
 
 
 def write_pipeline(folder: Path, encoder: Path, labels: list[str]) -> None:
@@ -115,7 +109,8 @@ def time_ours(options: argparse.Namespace, folder: Path, source: Path, precision
     """Time `bioclin run` on a file."""
     with tempfile.TemporaryDirectory() as name:
         arguments = [folder / "pipeline", source, Path(name) / "out", "--to", "parquet"]
-        arguments += ["--id-column", "id", "--processes", options.processes]
+        arguments += ["--id-column", "note_id", "--text-column", "note_text"]
+        arguments += ["--processes", options.processes]
         if precision == "fp32":
             arguments += ["--precision", precision]
         before = time.perf_counter()
