@@ -5,12 +5,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
+import pytest
 from spacy.language import Language
 
 from tests.serving.page.fixtures import NOTE, annotate, list_marks, opened, text_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
+
+pytestmark = pytest.mark.slow  # together; test_accessible.py opens every view
 
 SAFE = (
     NOTE.replace("Xabina", "[NOMBRE_SUJETO_ASISTENCIA]")
