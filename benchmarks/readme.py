@@ -41,6 +41,7 @@ from benchmarks.readme_ner import (
 )
 from benchmarks.runner.readme import (
     cost_line,
+    edsnlp_line,
     engines_line,
     faults_table,
     page_line,
@@ -574,7 +575,14 @@ def results_section() -> str:
             stability_table,
             strategy_speed_line,
         ),
-        "Many notes": (rates_table, engines_line, cost_line, faults_table, standards_line),
+        "Many notes": (
+            rates_table,
+            engines_line,
+            edsnlp_line,
+            cost_line,
+            faults_table,
+            standards_line,
+        ),
         "One note": (service_table, page_line, tools_table),
         "Speed": (lambda: speed_table("annotate"), lambda: speed_table("train")),
         "Number formats and memory": (parity_table, memory_line),

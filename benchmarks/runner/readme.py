@@ -177,29 +177,6 @@ def service_table() -> str:
     )
 
 
-def suggest_table() -> str:
-    """Tabulate what suggested notes are worth beside random ones."""
-    result = load("suggest")
-    rows = {(row["way"], row["annotated"]): row for row in result["summary"]}
-    start = rows["start", result["start"]]
-    lines = [
-        f"F1 on dev of {result['task']} with `bioclin-{result['encoder']}` after annotating more "
-        f"notes than the first {result['start']} ({100 * start['dev_f']:.1f}): means of "
-        f"{start['draws']} draws, {result['updates']} updates each.",
-        "",
-        "| notes | random: F1, words | suggested: F1, words | points of each draw |",
-        "|---|---|---|---|",
-    ]
-    for budget in sorted(budget for way, budget in rows if way == "random"):
-        random, suggested = rows["random", budget], rows["suggested", budget]
-        points = ", ".join(f"{each:+.1f}" for each in suggested["points_over_random"])
-        lines.append(
-            f"| {budget} | {100 * random['dev_f']:.1f}, {random['words']:,.0f} "
-            f"| {100 * suggested['dev_f']:.1f}, {suggested['words']:,.0f} | {points} |"
-        )
-    return "\n".join(lines)
-
-
 def tools_table() -> str:
     """Tabulate the round trips through the formats of annotation tools."""
     trips: dict[str, dict[str, dict[str, Any]]] = load("annotation_tools")["round_trips"]
