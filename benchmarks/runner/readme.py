@@ -113,6 +113,19 @@ def engines_line() -> str:
     )
 
 
+def run_memory_line() -> str:
+    """Say how the memory of `bioclin run` grows."""
+    result = load("speed_run_memory")
+    memory = next(iter(result["systems"].values()))["memory_mb"]
+    after_tenth = memory[len(memory) // 10]
+    return (
+        f"Over {result['notes']:,} notes of random words, with the components of `es_bioclin_sm` "
+        f"that need no encoder, one process of `bioclin run` has {after_tenth:,.0f} MB after a "
+        f"tenth of the notes, {memory[len(memory) // 2]:,.0f} MB after half and "
+        f"{memory[-1]:,.0f} MB at the end."
+    )
+
+
 def cost_line() -> str:
     """Say how long fifty million notes take."""
     result = load("run_cost")
