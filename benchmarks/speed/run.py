@@ -3,14 +3,15 @@
     python -m benchmarks.speed.run --notes 3000
     python -m benchmarks.speed.run --notes 16000 --first 8000 --result speed_run_engines \\
         --systems "jsonl local x 2" "jsonl ray x 2" "jsonl spark x 2"
-    python -m benchmarks.speed.run --notes 200000 --rounds 1 --result speed_run_memory \\
-        --systems "jsonl local x 1"
+    python -m benchmarks.speed.run --pipeline es_bioclin_sm_rules --notes 200000 --rounds 1 \\
+        --result speed_run_memory --systems "jsonl local x 1"
 
 Each system runs in a process of its own, with one thread for each of its processes, in turns.
 Rates are of the steady state: neither loading the pipeline nor the first part of 500 notes counts.
 `nlp.pipe` gets the texts from memory, and its Docs are thrown away. The runner reads a file, writes
 every part to the disk, and joins them; the time for that is part of its rate. With Spark, --first
-must be at least two of its jobs, 8,000 notes, which come back at once.
+must be at least two of its jobs, 8,000 notes, which come back at once. es_bioclin_sm_rules is a
+folder with es_bioclin_sm without transformer, ner, phi, ents, linker, deid and cleaner.
 """
 
 import json
