@@ -578,10 +578,10 @@ def results_section() -> str:
         ),
         "Many notes": (
             rates_table,
+            cost_line,
             engines_line,
             edsnlp_line,
             run_memory_line,
-            cost_line,
             faults_table,
             standards_line,
         ),

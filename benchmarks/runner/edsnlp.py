@@ -30,7 +30,6 @@ from benchmarks.harness import ROOT, make_parser, report, take_turns, thread_env
 SYSTEMS = ("bioclin run", "EDS-NLP")
 PRECISIONS = ("default", "fp32")
 NOTE_WORDS = 40
-PART = 500  # notes that a process of `bioclin run` gets at a time
 OUTSIDE_BIAS = 5.0  # random scores would make every other token an entity
 
 PEER = """
@@ -161,9 +160,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     from benchmarks.corpora import read_notes
+    from spacy_bioclin.runner.notes.job import PART_RECORDS
 
-    if options.first % (PART * options.processes) or options.notes % (PART * options.processes):
-        parser.error(f"--notes and --first: want multiples of {PART} x --processes")
+    at_once = PART_RECORDS * options.processes
+    if options.first % at_once or options.notes % at_once:
+        parser.error(f"--notes and --first: want multiples of {PART_RECORDS} x --processes")
     texts = list(cut_texts(read_notes("meddocan/dev/brat", 250)))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
