@@ -134,7 +134,8 @@ def cost_line() -> str:
     hours = ", ".join(f"{row['machines']}: {row['hours']:,.0f}" for row in some)
     return (
         f"At the highest rate, hours for {result['notes']:,} notes of "
-        f"{result['words_per_note']:.0f} words by number of machines with {name}: {hours}. They are computed, with "
+        f"{result['words_per_note']:.0f} words by number of machines with "
+        f"{name}: {hours}. They are computed, with "
         f"{100 * result['share']:.0f} % of the rate beside other machines "
         "([picture](../benchmarks/results/run_cost.svg))."
     )
