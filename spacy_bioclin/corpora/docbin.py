@@ -3,15 +3,17 @@
 import gc
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import srsly
 from spacy.attrs import ORTH
 from spacy.strings import StringStore
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
+from srsly.msgpack import msgpack_decoders, msgpack_encoders
 
 from ..annotations.relations import get_gold_concept_relations, get_gold_relations
 from ..errors import BioclinError
@@ -46,6 +48,24 @@ def make_docs_output(
     return Output(out, inputs=inputs, others=others, overwrite=overwrite, only=only, private=True)
 
 
+@contextmanager
+def find_coders_once() -> Iterator[None]:
+    """Let srsly find its coders once for all Docs that are written or read inside.
+
+    It searches the entry points of the environment and all registered functions two or three times
+    for each Doc, which takes longer than anything else if the Doc is a sentence.
+    """
+    registries: tuple[Any, ...] = (msgpack_encoders, msgpack_decoders)
+    for registry in registries:
+        coders = registry.get_all()
+        registry.get_all = coders.copy
+    try:
+        yield
+    finally:
+        for registry in registries:
+            vars(registry).pop("get_all", None)  # the method is there again
+
+
 def write_docs(docs: Iterable[Doc], out: Path | Output, *, shard_tokens: int = SHARD_TOKENS) -> int:
     """Write Docs as `OUT`: a file if one shard holds them all, else a folder of that name with
     00000.spacy, 00001.spacy, … Either is a path that `spacy train` and `make_corpus` take.
@@ -60,7 +80,7 @@ def write_docs(docs: Iterable[Doc], out: Path | Output, *, shard_tokens: int = S
     RAISES (BioclinError): See `make_docs_output`.
     """
     output = make_docs_output(out, overwrite=True) if isinstance(out, Path) else out
-    with output.make() as made:
+    with output.make() as made, find_coders_once():
         shards = made.with_name("shards")
         shards.mkdir(mode=0o700)
         n_docs = n_shards = n_tokens = 0
@@ -140,9 +160,10 @@ def _read_shard(shard: Path, unpack: Callable[[DocBin], Iterator[T]]) -> Iterato
     fault = ""
     try:
         _check_size(shard)
-        for doc in unpack(DocBin().from_disk(shard)):
-            yield doc
-            number += 1
+        with find_coders_once():
+            for doc in unpack(DocBin().from_disk(shard)):
+                yield doc
+                number += 1
     except BioclinError:
         raise
     except OSError as error:

@@ -1,13 +1,16 @@
 """Docs on disk and the Examples made of them."""
 
 import pickle
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import spacy
+from catalogue import Registry
 from spacy.attrs import ENT_IOB
 from spacy.language import Language
 from spacy.tokens import Doc, Span
+from srsly.msgpack import msgpack_decoders, msgpack_encoders
 from thinc.api import Config
 
 from spacy_bioclin.annotations.pairs import get_boundary, make_pair, split_pair
@@ -143,6 +146,28 @@ def test_shards(nlp: Language, tmp_path: Path) -> None:
         assert [doc.text for doc in read_docs(out, nlp.vocab)] == texts
         assert [eg.text for eg in spacy.training.Corpus(out)(nlp)] == texts
         assert [p.name for p in out.parent.iterdir()] == ["train.spacy"]
+
+
+def test_coders_of_srsly_are_found_once_for_all_docs(
+    nlp: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each search takes longer than to read a sentence; afterwards srsly is as it was.
+    n_searches: Counter[str] = Counter()
+    get_all = Registry.get_all
+
+    def count(registry: Registry) -> dict[str, object]:
+        n_searches[registry.namespace[-1]] += 1
+        return get_all(registry)
+
+    monkeypatch.setattr(Registry, "get_all", count)
+    docs = [make_doc(nlp, "con fiebre", "fiebre") for _ in range(9)]
+    write_docs(docs, tmp_path / "x.spacy")
+    reader = read_docs(tmp_path / "x.spacy", nlp.vocab)
+    first = next(reader)  # and the rest is never read
+    assert (first.text, str(first.ents)) == ("con fiebre", "(fiebre,)")
+    reader.close()
+    assert n_searches["msgpack_encoders"] == n_searches["msgpack_decoders"] <= 3
+    assert not any("get_all" in vars(each) for each in (msgpack_encoders, msgpack_decoders))
 
 
 def test_an_interrupted_conversion_leaves_the_old_file(nlp: Language, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, DocBin
 
 from ...context.rules.rule_data import KINDS
 from ...corpora.brat import format_ann
-from ...corpora.docbin import SHARD_TOKENS, SUFFIX
+from ...corpora.docbin import SHARD_TOKENS, SUFFIX, find_coders_once
 from ...corpora.files import to_file_path
 from ...corpora.relations.predicted import make_annotations
 from ...errors import BioclinError
@@ -163,7 +163,8 @@ class DocsTarget(Target):
         if note.language:
             about["language"] = note.language
         doc.user_data["note"] = about
-        return DocBin(store_user_data=True, docs=[doc])
+        with find_coders_once():
+            return DocBin(store_user_data=True, docs=[doc])
 
     def encode(self, taken: Sequence[DocBin]) -> bytes:
         """Join the Docs of a part."""
