@@ -49,6 +49,7 @@ from benchmarks.runner.readme import (
     run_memory_line,
     service_table,
     standards_line,
+    suggest_table,
     tools_table,
 )
 
@@ -585,7 +586,7 @@ def results_section() -> str:
             faults_table,
             standards_line,
         ),
-        "One note": (service_table, page_line, tools_table),
+        "One note": (service_table, page_line, suggest_table, tools_table),
         "Speed": (lambda: speed_table("annotate"), lambda: speed_table("train")),
         "Number formats and memory": (parity_table, memory_line),
         "Tokens and sentences": (token_table, sentence_table),

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from benchmarks.readme_ner import load
+from benchmarks.readme_ner import NAMES, load
 
 SERVICES = {
     "annotate": "`/annotate`, the whole pipeline, in batches",
@@ -189,6 +189,29 @@ def service_table() -> str:
             "[a picture](../benchmarks/results/serving.svg).",
         ]
     )
+
+
+def suggest_table() -> str:
+    """Tabulate what suggested notes are worth beside random ones."""
+    result = load("suggest")
+    rows = {(row["way"], row["annotated"]): row for row in result["summary"]}
+    start = rows["start", result["start"]]
+    lines = [
+        f"F1 on dev of {NAMES[result['task']]} with `bioclin-{result['encoder']}` after annotating "
+        f"more notes than the first {result['start']} ({100 * start['dev_f']:.1f}): means of "
+        f"{start['draws']} draws, {result['updates']} updates each.",
+        "",
+        "| notes | random: F1, words | suggested: F1, words | points of each draw |",
+        "|---|---|---|---|",
+    ]
+    for budget in sorted(budget for way, budget in rows if way == "random"):
+        random, suggested = rows["random", budget], rows["suggested", budget]
+        points = ", ".join(f"{each:+.1f}" for each in suggested["points_over_random"])
+        lines.append(
+            f"| {budget} | {100 * random['dev_f']:.1f}, {random['words']:,.0f} "
+            f"| {100 * suggested['dev_f']:.1f}, {suggested['words']:,.0f} | {points} |"
+        )
+    return "\n".join(lines)
 
 
 def tools_table() -> str:
