@@ -22,6 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spacy.language import Language
+
 from benchmarks.harness import (
     ask_module,
     make_parser,
@@ -45,11 +47,16 @@ def time_pipe(pipeline: str, texts: list[str], n_first: int) -> dict[str, Any]:
     from spacy_bioclin.cli.loading import load_pipeline
 
     nlp = load_pipeline(pipeline)
-    started = 0.0
-    for n, _ in enumerate(nlp.pipe(texts), start=1):
-        if n == n_first:
-            started = time.perf_counter()
+    annotate(nlp, texts[:n_first])
+    started = time.perf_counter()
+    annotate(nlp, texts[n_first:])
     return {"seconds": time.perf_counter() - started}
+
+
+def annotate(nlp: Language, texts: list[str]) -> None:
+    """Annotate all texts: when `nlp.pipe` yields a Doc, it is about 140 Docs further."""
+    for _ in nlp.pipe(texts):
+        pass
 
 
 def time_run(
