@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..torch_bridge.attention import attend, trains_in_bf16
@@ -24,6 +25,10 @@ ARCHITECTURES = (
     "roberta-prelayernorm",
     "xlm-roberta",
 )
+
+# In bf16, pieces are filled up to a multiple of this. oneDNN compiles a kernel for each number of
+# rows that it has not met, which takes as long as the product of some hundred rows, and keeps it.
+ROWS = 32
 
 # Of a thread that is in `run_packed`: (number of windows, length) of neighbours of equal length.
 _current = threading.local()
@@ -128,6 +133,11 @@ def run_packed(
     segments (Tensor | None): Segment of each piece, (n_pieces,); None for 0.
     RETURNS (Tensor): (n_pieces, width).
     """
+    n_pieces = len(input_ids)
+    if torch.is_autocast_enabled("cpu") and (n_more := -n_pieces % ROWS):
+        input_ids = torch.cat([input_ids, input_ids[-1:].expand(n_more)])
+        segments = None if segments is None else functional.pad(segments, (0, n_more))
+        lengths = [*lengths, *[1] * n_more]  # each is a window
     sizes = torch.tensor(lengths)
     first = torch.repeat_interleave(sizes.cumsum(0) - sizes, sizes)
     padding = getattr(transformer.embeddings, "padding_idx", None)
@@ -149,4 +159,4 @@ def run_packed(
         )
     finally:
         _current.runs = None
-    return output.last_hidden_state[0]
+    return output.last_hidden_state[0, :n_pieces]

@@ -108,3 +108,25 @@ def test_an_error_leaves_the_thread_as_it_was():
         with pytest.raises(IndexError):
             run_packed(packed, make_pieces() + 50, LENGTHS)
         assert torch.equal(run_padded(packed, make_pieces()), expected)
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_in_bf16_few_numbers_of_rows_are_multiplied(kind):
+    packed = make_transformer(kind, type_vocab_size=2)
+    use_fast_layers(packed)
+    twin = convert_linear_layers(packed, torch.bfloat16)
+    pieces = make_pieces()
+    segments = torch.arange(len(pieces)) % 2
+    with torch.no_grad():
+        expected = run_packed(packed, pieces, LENGTHS, segments)
+    rows = set()
+    for layer in twin.modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.register_forward_hook(lambda _, given, made: rows.add(made.shape[-2]))
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        for n in range(1, len(LENGTHS) + 1):
+            size = sum(LENGTHS[:n])
+            got = run_packed(twin, pieces[:size], LENGTHS[:n], segments[:size])
+            torch.testing.assert_close(got.float(), expected[:size], atol=0.1, rtol=0.1)
+    rows.discard(1)  # of the pooler
+    assert rows == {32, 64}
