@@ -44,6 +44,7 @@ from benchmarks.runner.readme import (
     edsnlp_line,
     engines_line,
     faults_table,
+    overhead_line,
     page_line,
     rates_table,
     run_memory_line,
@@ -579,6 +580,7 @@ def results_section() -> str:
         ),
         "Many notes": (
             rates_table,
+            overhead_line,
             cost_line,
             engines_line,
             edsnlp_line,

@@ -134,18 +134,21 @@ def _count_updates(result: dict[str, Any], name: str) -> str:
 
 def highest_table() -> str:
     """Tabulate test F1 of the encoders that ship beside the highest published: of a pipeline for
-    one task, and of the pipelines that learn all tasks together."""
-    encoders = {
-        name: load_encoders()[name] for name in ("sm", "compact") if name in load_encoders()
+    one task, trained on train or on train and dev, and of those that learn all tasks together."""
+    columns = {
+        f"bioclin-{name}{also}": load(file)["summary"]
+        for name in ("sm", "compact")
+        for file, also in ((f"ner_{name}", ""), (f"ner_{name}_with_dev", ", train + dev"))
+        if _is_there(file)
     }
     together = together_scores()
     lines = [
-        f"| test F1 (seeds) | {' | '.join(f'bioclin-{name}' for name in encoders)} "
+        f"| test F1 (seeds) | {' | '.join(columns)} "
         "| bioclin-sm, [all tasks together](models.md) | highest published |",
-        "|---" * (3 + len(encoders)) + "|",
+        "|---" * (3 + len(columns)) + "|",
     ]
     for task, highest in HIGHEST.items():
-        groups = [result["summary"].get(f"{task} bioclin") for result in encoders.values()]
+        groups = [summary.get(f"{task} bioclin") for summary in columns.values()]
         if any(groups) or task in together:
             cells = [_f1(group) if group else "–" for group in groups]
             cells.append(f"{together[task]:.3f} (1)" if task in together else "–")

@@ -91,6 +91,25 @@ def rates_table() -> str:
     return "\n".join(lines)
 
 
+def overhead_line() -> str:
+    """Say what `bioclin run` adds to `nlp.pipe`."""
+    result = load("run_overhead")
+    shown = [
+        f"`--to {form}` takes {row['processor']['times_nlp_pipe']:.2f} × the processor time of "
+        f"`nlp.pipe` ({row['clock']['times_nlp_pipe']:.2f} × the time)"
+        for form, row in result["systems"].items()
+        if form != "nlp.pipe"
+    ]
+    rounds = [row["seconds"] for row in load("speed_run")["systems"].values()]
+    spread = max(max(seconds) / min(seconds) - 1 for seconds in rounds)
+    return (
+        f"In turns in one process, {result['blocks']} blocks of {result['notes']:,} notes each, "
+        f"medians of the ratios: {', '.join(shown)}. Reading, writing and joining are included. In "
+        "the table, each system had a process and a time of its own, and rounds of the same one "
+        f"differ by up to {spread:.0%}."
+    )
+
+
 def name_system(name: str) -> str:
     """Name a system of benchmarks/speed/run.py for readers."""
     if name == "nlp.pipe":
