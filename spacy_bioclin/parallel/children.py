@@ -1,5 +1,6 @@
 """A child process that works on one part after another, and whose death is noticed."""
 
+import gc
 import os
 import signal
 import sys
@@ -96,6 +97,8 @@ def _serve(
     work, error = answer(start)
     if one_thread and "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # what `start` made is needed to the end, so it need not be looked through
     with suppress(EOFError, OSError):  # nobody wants more
         connection.send((None, error))
         while work is not None:

@@ -1,5 +1,6 @@
 """What workers on other machines check before they begin."""
 
+import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -58,4 +59,6 @@ class CheckedStart:
         make_part = self.start()
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(1)  # there is a worker for each core
+        gc.collect()
+        gc.freeze()  # as in processes of this machine
         return make_part
