@@ -1,6 +1,7 @@
 """Tables of named entities for README.md and the pages of docs, see benchmarks/readme.py."""
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,33 @@ def ner_line() -> str:
         lines.append("There, CANTEMIST was also trained on dev1, which is part of dev now.")
     if any(trial["task"] in TEMIST for trial in compact):
         lines.append(HAS_READ)
+    if gains := list_gains_of_dev():
+        lines.append(
+            "With dev, settings are those chosen without it, and each note is read as often. Test "
+            f"F1 of the same seeds and settings, without and with it: {', '.join(gains)}."
+        )
     return " ".join(lines)
+
+
+def list_gains_of_dev() -> list[str]:
+    """Compare trials of bioclin-sm that differ only in whether they train on dev, too."""
+    if not _is_there("ner_sm_with_dev"):
+        return []
+    setting = ("task", "system", "choice", "seed", "learn_rate", "tokens_per_update")
+    without = {
+        tuple(trial[key] for key in setting): trial
+        for trial in sorted(load("ner_sm")["trials"], key=lambda trial: -trial["updates"])
+    }  # those with the fewest updates, which are those of benchmarks/accuracy/ner.py
+    pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for trial in load("ner_sm_with_dev")["trials"]:
+        if other := without.get(tuple(trial[key] for key in setting)):
+            both = (other["test_f"], trial["test_f"])
+            pairs.setdefault((trial["task"], trial["choice"]), []).append(both)
+    gains = []
+    for (task, choice), found in pairs.items():
+        means = " and ".join(f"{statistics.mean(f1):.3f}" for f1 in zip(*found, strict=True))
+        gains.append(f"{NAMES[task]}, `{choice}`, {means} ({len(found)})")
+    return gains
 
 
 def default_encoder() -> str:
