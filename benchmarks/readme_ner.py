@@ -269,6 +269,22 @@ def ensemble_table() -> str:
     return "\n".join([head, *lines])
 
 
+def seeds_line() -> str:
+    """Compare single trainings with several seeds and the pipeline that joins them."""
+    if not _is_there("seeds"):
+        return ""
+    rows = [
+        f"{NAMES[row['task']]}{', trained on train and dev' if row['with_dev'] else ''}: "
+        f"{row['single_test_f_mean']:.3f} and {row['test_f']:.3f} ({len(row['seeds'])})"
+        for row in load("seeds")["rows"]
+    ]
+    return (
+        "Trainings that differ in their seed alone, [joined]"
+        "(ensembles.md#join-pipelines-that-you-have) in one pipeline: mean of the test F1 of each, "
+        f"and test F1 of all together. {'; '.join(rows)}."
+    )
+
+
 def perplexity_table() -> str:
     """Tabulate perplexity and bits per character of held-out text, by source."""
     if not _is_there("perplexity_sources"):

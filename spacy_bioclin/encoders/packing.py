@@ -27,7 +27,7 @@ ARCHITECTURES = (
 )
 
 # In bf16, pieces are filled up to a multiple of this. oneDNN compiles a kernel for each number of
-# rows that it has not met, which takes as long as the product of some hundred rows, and keeps it.
+# rows that it has not met, which takes longer than the product itself, and keeps it.
 ROWS = 32
 
 # Of a thread that is in `run_packed`: (number of windows, length) of neighbours of equal length.
