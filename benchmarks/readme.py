@@ -17,6 +17,7 @@ from benchmarks.heads.readme import (
     speed_line,
 )
 from benchmarks.papers.readme import papers_tables
+from benchmarks.pretraining.readme import perplexity_table
 from benchmarks.readme_context import (
     assertion_line,
     assertion_table,
@@ -30,14 +31,12 @@ from benchmarks.readme_ner import (
     HAS_READ,
     NAMES,
     ROOT,
-    choices_section,
     ensemble_table,
     headline_row,
     highest_table,
     load,
     ner_line,
     ner_table,
-    perplexity_table,
     seeds_line,
 )
 from benchmarks.runner.readme import (
@@ -54,6 +53,7 @@ from benchmarks.runner.readme import (
     suggest_table,
     tools_table,
 )
+from benchmarks.training.readme import choices_section
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 SIZES = {"random": "4 layers × 256", "base": "base size"}

@@ -82,10 +82,10 @@ def load_encoders() -> dict[str, dict[str, Any]]:
     RETURNS (dict): Encoder -> the result file.
     """
     encoders = dict.fromkeys(encoder for encoder, _ in ENCODERS)
-    return {name: load(f"ner_{name}") for name in encoders if _is_there(f"ner_{name}")}
+    return {name: load(f"ner_{name}") for name in encoders if is_there(f"ner_{name}")}
 
 
-def _is_there(name: str) -> bool:
+def is_there(name: str) -> bool:
     return (RESULTS / f"{name}.json").is_file()
 
 
@@ -140,7 +140,7 @@ def highest_table() -> str:
         f"bioclin-{name}{also}": load(file)["summary"]
         for name in ("sm", "compact")
         for file, also in ((f"ner_{name}", ""), (f"ner_{name}_with_dev", ", train + dev"))
-        if _is_there(file)
+        if is_there(file)
     }
     together = together_scores()
     lines = [
@@ -196,7 +196,7 @@ def ner_line() -> str:
 
 def list_gains_of_dev() -> list[str]:
     """Compare trials of bioclin-sm that differ only in whether they train on dev, too."""
-    if not _is_there("ner_sm_with_dev"):
+    if not is_there("ner_sm_with_dev"):
         return []
     setting = ("task", "system", "choice", "seed", "learn_rate", "tokens_per_update")
     without = {
@@ -229,10 +229,9 @@ def headline_row() -> tuple[str, str, str]:
     encoder = default_encoder()
     rows = load(f"ner_{encoder}")["summary"]
     groups = [rows[f"{task} bioclin"] for task in ("bc5cdr", "pharmaconer")]
-    seeds = " and ".join(dict.fromkeys(str(group["seeds"]) for group in groups))
     return (
         f"NER with `bioclin-{encoder}`, BC5CDR (en) and PharmaCoNER (es), strict "
-        f"F1, {seeds} {'seed' if seeds == '1' else 'seeds'}",
+        f"F1, {_count_seeds(groups)}",
         " and ".join(f"{group['test_f_mean']:.3f}" for group in groups) + _with_dev(encoder),
         "PharmaCoNER 0.924, XLM-R-large (published)",
     )
@@ -240,20 +239,21 @@ def headline_row() -> tuple[str, str, str]:
 
 def _with_dev(encoder: str) -> str:
     """Say what the corpora of `headline_row` reach if dev is learned, too."""
-    if not _is_there(name := f"ner_{encoder}_with_dev"):
+    if not is_there(name := f"ner_{encoder}_with_dev"):
         return ""
     groups = [load(name)["summary"][f"{task} bioclin"] for task in ("bc5cdr", "pharmaconer")]
     f1 = " and ".join(f"{group['test_f_mean']:.3f}" for group in groups)
-    n = min(group["seeds"] for group in groups)
-    return f"; trained on dev, too, {f1} ({n} {'seed' if n == 1 else 'seeds'})"
+    return f"; trained on dev, too, {f1} ({_count_seeds(groups)})"
 
 
-# -- pretraining -----------------------------------------------------------------------------------
+def _count_seeds(groups: list[dict[str, Any]]) -> str:
+    seeds = " and ".join(dict.fromkeys(str(group["seeds"]) for group in groups))
+    return f"{seeds} {'seed' if seeds == '1' else 'seeds'}"
 
 
 def ensemble_table() -> str:
     """Compare one model, an ensemble over folds, and students of either."""
-    if not _is_there("ensemble"):
+    if not is_there("ensemble"):
         return ""
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for group in load("ensemble")["summary"]:
@@ -271,7 +271,7 @@ def ensemble_table() -> str:
 
 def seeds_line() -> str:
     """Compare single trainings with several seeds and the pipeline that joins them."""
-    if not _is_there("seeds"):
+    if not is_there("seeds"):
         return ""
     rows = [
         f"{NAMES[row['task']]}{', trained on train and dev' if row['with_dev'] else ''}: "
@@ -283,85 +283,3 @@ def seeds_line() -> str:
         "(ensembles.md#join-pipelines-that-you-have) in one pipeline: mean of the test F1 of each, "
         f"and test F1 of all together. {'; '.join(rows)}."
     )
-
-
-def perplexity_table() -> str:
-    """Tabulate perplexity and bits per character of held-out text, by source."""
-    if not _is_there("perplexity_sources"):
-        return ""
-    encoders = load("perplexity_sources")["encoders"]
-    sm, compact = encoders["bioclin-sm"], encoders["bioclin-compact"]
-    lines = [
-        "| held-out text | words | perplexity, `bioclin-sm`: first, last "
-        "| bits per character, `bioclin-sm`: first, last | `bioclin-compact`: last |",
-        "|---|---|---|---|---|",
-    ]
-    for source, last in sm["last"].items():
-        first = sm["first"][source]
-        lines.append(
-            f"| {source.replace('_', ' ')} | {last['words']:,} "
-            f"| {first['perplexity']:,.0f}, {last['perplexity']:.1f} "
-            f"| {first['bits_per_character']:.2f}, {last['bits_per_character']:.2f} "
-            f"| {compact['last'][source]['bits_per_character']:.2f} |"
-        )
-    return "\n".join(lines)
-
-
-# -- choices ---------------------------------------------------------------------------------------
-
-
-def choices_section() -> str:
-    """Tabulate what each choice was worth on the yardstick, for docs/training.md."""
-    if not _is_there("yardstick"):
-        return "No choice has been measured yet."
-    result = load("yardstick")
-    tasks = ("pharmaconer", "bc5cdr")
-    parts = []
-    for kind, title in (("choices", "choice"), ("encoders", "encoder")):
-        rows = [row for row in result["summary"][kind] if row["updates"] == result["updates"]]
-        rows = [row for row in rows if row["tasks"]]
-        if not rows:
-            continue
-        beside = "the same encoder without it" if kind == "choices" else "`bioclin-compact`"
-        lines = [
-            f"| {title}, points of dev F1 beside {beside} (seeds) | "
-            + " | ".join(NAMES[task] for task in tasks)
-            + " | processor time | verdict |",
-            "|---|" + "---|" * (len(tasks) + 2),
-        ]
-        for row in rows:
-            cells = [_points(row["tasks"].get(task)) for task in tasks]
-            ratios = [compared["cpu_ratio"] for compared in row["tasks"].values()]
-            lines.append(
-                f"| {_describe(row, result)} | {' | '.join(cells)} "
-                f"| {sum(ratios) / len(ratios):.2f} × | {row['verdict']} |"
-            )
-        parts.append("\n".join(lines))
-    parts.append(
-        f"Each figure is the mean over seeds of the difference on dev after {result['updates']} "
-        "updates of 640 words with a learning rate of 2e-4, from "
-        "`benchmarks/training/yardstick.py`. A gain is better in at least two seeds, in each of "
-        "them on both corpora. What was not better once is no gain, and the rest is open. "
-        "`pretrained-…` are encoders after a pretraining of 614,400 pieces, to be compared with "
-        "each other."
-    )
-    return "\n\n".join(parts)
-
-
-def _points(compared: dict[str, Any] | None) -> str:
-    return f"{compared['points_mean']:+.1f} ({compared['seeds']})" if compared else "–"
-
-
-def _describe(row: dict[str, Any], result: dict[str, Any]) -> str:
-    """Describe a row: the settings of a choice by the last two parts of their names."""
-    if row["choice"] == "base":
-        return f"`{row['encoder']}`"
-    rows = (one for one in result["rows"] if one["choice"] == row["choice"])
-    settings = next(rows)["settings"]
-    named = (
-        f"{value} × the updates"
-        if path == "updates"
-        else f"`{'.'.join(path.split('.')[-2:])} = {value}`"
-        for path, value in settings.items()
-    )
-    return f"{row['encoder']}: {', '.join(named)}"

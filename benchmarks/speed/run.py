@@ -54,7 +54,11 @@ def time_pipe(pipeline: str, texts: list[str], n_first: int) -> dict[str, Any]:
 
 
 def annotate(nlp: Language, texts: list[str]) -> None:
-    """Annotate all texts: when `nlp.pipe` yields a Doc, it is about 140 Docs further."""
+    """Annotate texts and throw the Docs away.
+
+    `nlp.pipe` works ahead of the Docs that it yields, so notes that are not timed need a call of
+    their own.
+    """
     for _ in nlp.pipe(texts):
         pass
 
@@ -86,8 +90,7 @@ def time_run(
 
     with tempfile.TemporaryDirectory() as name:
         source, out = Path(name) / "notes.jsonl", Path(name) / "out"
-        lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
-        source.write_text("".join(lines), encoding="utf-8")
+        write_texts(source, texts)
         opened = open_notes(source, Columns())
         load = partial(load_pipeline, pipeline)
         target = make_target(opened, form, out, pipeline, Choices(False, False))
@@ -109,6 +112,12 @@ def time_run(
         "seconds": time.perf_counter() - started,
         "memory_mb": memory[:: max(1, len(memory) // 50)],
     }
+
+
+def write_texts(path: Path, texts: list[str]) -> None:
+    """Write texts as JSON lines, the input of `bioclin run`."""
+    lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 def work(system: str, pipeline: str, notes: int, first: int) -> None:

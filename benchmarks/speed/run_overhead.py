@@ -9,11 +9,11 @@ every part to the disk, joins them and writes the record of the run, for each bl
 those of the processor, in all threads of the process, and those of the clock. Compare the ratios.
 """
 
-import json
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import torch
 
 from benchmarks.harness import make_parser, report
 from benchmarks.speed.growth import write_note
-from benchmarks.speed.run import FORMS
+from benchmarks.speed.run import FORMS, annotate, write_texts
 from spacy_bioclin.cli.loading import load_pipeline
 from spacy_bioclin.cli.run.targets import Choices, make_target
 from spacy_bioclin.runner.columns import Columns
@@ -34,17 +34,6 @@ from spacy_bioclin.runner.work import Work
 Annotate = Callable[[list[str]], None]
 
 
-def make_pipe(pipeline: str) -> Annotate:
-    """Load a pipeline, and make a function that annotates texts with `nlp.pipe`."""
-    nlp = load_pipeline(pipeline)
-
-    def annotate(texts: list[str]) -> None:
-        for _ in nlp.pipe(texts):
-            pass
-
-    return annotate
-
-
 def make_run(pipeline: str, form: str, folder: Path) -> Annotate:
     """Load a pipeline, and make a function that annotates texts as `bioclin run` does."""
     source, out = folder / "notes.jsonl", folder / "out"
@@ -54,7 +43,7 @@ def make_run(pipeline: str, form: str, folder: Path) -> Annotate:
     job = AnnotateJob(lambda: load_pipeline(pipeline), opened.columns, opened.id_column, target)
     make_part = job.start()
 
-    def annotate(texts: list[str]) -> None:
+    def run(texts: list[str]) -> None:
         write_texts(source, texts)
         counts = make_output(
             open_notes(source, Columns()),
@@ -70,22 +59,16 @@ def make_run(pipeline: str, form: str, folder: Path) -> Annotate:
         )
         assert counts["written"] == len(texts)
 
-    return annotate
+    return run
 
 
-def write_texts(path: Path, texts: list[str]) -> None:
-    """Write the input of `bioclin run`."""
-    lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
-    path.write_text("".join(lines), encoding="utf-8")
-
-
-def time_block(annotate: Annotate, texts: list[str]) -> dict[str, float]:
+def time_block(system: Annotate, texts: list[str]) -> dict[str, float]:
     """Time a block.
 
     RETURNS (dict[str, float]): Seconds of the processor, and of the clock.
     """
     started, clock = time.process_time(), time.perf_counter()
-    annotate(texts)
+    system(texts)
     return {"processor": time.process_time() - started, "clock": time.perf_counter() - clock}
 
 
@@ -98,8 +81,8 @@ def compare(
     notes (int): Size of a block.
     RETURNS (dict): System -> see `time_block`, for each block.
     """
-    for annotate in systems.values():
-        annotate([write_note(number) for number in range(first)])
+    for system in systems.values():
+        system([write_note(number) for number in range(first)])
     times: dict[str, list[dict[str, float]]] = {name: [] for name in systems}
     names = list(systems)
     for block in range(blocks):
@@ -119,7 +102,9 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=500, help="of a block")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        systems = {"nlp.pipe": make_pipe(options.pipeline)}
+        systems: dict[str, Annotate] = {
+            "nlp.pipe": partial(annotate, load_pipeline(options.pipeline))
+        }
         for form in FORMS:
             (folder := Path(name) / form).mkdir()
             systems[form] = make_run(options.pipeline, form, folder)

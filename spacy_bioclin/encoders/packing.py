@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.functional import scaled_dot_product_attention
 
 from ..torch_bridge.attention import attend, trains_in_bf16
 
@@ -69,7 +68,7 @@ class PackedAttention(nn.Module):
                 part[start:end].unflatten(0, (n_windows, length)).transpose(1, 2)
                 for part in projected
             )
-            context = scaled_dot_product_attention(query, key, value)
+            context = functional.scaled_dot_product_attention(query, key, value)
             contexts.append(context.transpose(1, 2).reshape(end - start, -1))
             start = end
         return (torch.cat(contexts)[None],)
