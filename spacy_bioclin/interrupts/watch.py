@@ -15,13 +15,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Thread, current_thread, main_thread
+from threading import Lock, Thread, current_thread, main_thread
 from typing import Any
 
 from .message import SIGNALS, has_said, say
 
 PATIENCE = 0.6  # seconds for the main thread to clean up
 CTRL_C = int(signal.SIGINT)
+# Held while a process starts. It would print a traceback if this one ended before it has told the
+# new one what to do.
+_STARTING = Lock()
 # Removed when the process ends, however that comes about.
 TEMPORARY: set[Path] = set()
 
@@ -44,6 +47,7 @@ class _State:
     caught = 0  # the first signal, 0 for none
     deferred = 0  # blocks that may not be interrupted
     pending = False  # a signal waits for the end of such a block
+    ending = False  # no more processes are started
 
 
 def exit_code(number: int) -> int:
@@ -91,22 +95,29 @@ def handled(on_signal: Callable[[int], None]) -> Iterator[None]:
 
 @contextmanager
 def hidden_from_children() -> Iterator[None]:
-    """Start processes that do not see Ctrl-C, nor the closing of the terminal, from their first
-    moment on: they would print a traceback each. Who starts them ends them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    from multiprocessing import resource_tracker
+    """Start processes, in one thread at a time, that do not see Ctrl-C, nor the closing of the
+    terminal, from their first moment on: they would print a traceback each. Who starts them ends
+    them.
 
-    hidden = {signal.SIGINT, signal.SIGHUP}
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, hidden)
-    try:
-        with _quiet_tracker():
-            resource_tracker.ensure_running()
-        signal.pthread_sigmask(signal.SIG_BLOCK, hidden)  # for that has changed it
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+    RAISES (Interrupted): The command is ending.
+    """
+    with _STARTING:
+        if _State.ending:
+            raise Interrupted(_State.caught)
+        if not hasattr(signal, "pthread_sigmask"):  # Windows
+            yield
+            return
+        from multiprocessing import resource_tracker
+
+        hidden = {signal.SIGINT, signal.SIGHUP}
+        old = signal.pthread_sigmask(signal.SIG_BLOCK, hidden)
+        try:
+            with _quiet_tracker():
+                resource_tracker.ensure_running()
+            signal.pthread_sigmask(signal.SIG_BLOCK, hidden)  # for that has changed it
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
 
 @contextmanager
@@ -223,7 +234,9 @@ def _follow(reader: int, numbers: frozenset[int]) -> None:
 
 
 def end_children() -> None:
-    """Kill the processes that this one has started with multiprocessing."""
+    """Kill the processes that this one has started with multiprocessing. No more can be started."""
+    _State.ending = True
+    _STARTING.acquire(timeout=PATIENCE)
     if "multiprocessing" in sys.modules:
         from multiprocessing import active_children
 

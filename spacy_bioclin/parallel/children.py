@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from ..interrupts import hidden_from_children
@@ -16,7 +16,6 @@ from ..notices import call_without_text, hide_texts
 
 P = TypeVar("P")
 R = TypeVar("R")
-_STARTING = Lock()  # signals are hidden from one child at a time
 
 
 class WorkerDied(Exception):
@@ -46,7 +45,7 @@ class ChildProcess(Generic[P, R]):
         self._process = context.Process(
             target=_serve, args=(inside, start, one_thread), daemon=True
         )
-        with _STARTING, hidden_from_children():  # its locks start Python's resource tracker
+        with hidden_from_children():  # its locks start Python's resource tracker
             self._process.start()
         inside.close()  # so that its end is noticed
         try:

@@ -195,6 +195,24 @@ def test_workers_that_boot_print_nothing(tmp_path):
     assert len(err.splitlines()) == 1
 
 
+def test_a_worker_that_waits_for_its_task_prints_nothing(tmp_path):
+    slowly = """
+        from multiprocessing import util
+        spawn = util.spawnv_passfds
+        def spawn_slowly(*arguments):
+            pid = spawn(*arguments)
+            if "--multiprocessing-fork" in arguments[1]:
+                ready()
+                time.sleep(0.3)  # the new process reads what it has to do, which is not written yet
+            return pid
+        util.spawnv_passfds = spawn_slowly
+"""
+    process = script(tmp_path, slowly + WORKERS.replace("ready()\n            ", ""))
+    _, err = interrupt(process)
+    assert process.returncode == 130
+    assert err == "bioclin: interrupted (Ctrl-C): nothing was written; run the same command again"
+
+
 def test_what_the_parent_ignores_stays_ignored(tmp_path):
     """`nohup`, and jobs in the background of a script."""
     process = script(
