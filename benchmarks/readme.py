@@ -9,6 +9,7 @@ if the pages do not match the committed results.
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.accuracy.readme import ner_line
 from benchmarks.heads.readme import (
     heads_line,
     heads_table,
@@ -35,7 +36,6 @@ from benchmarks.readme_ner import (
     headline_row,
     highest_table,
     load,
-    ner_line,
     ner_table,
     seeds_line,
 )

@@ -1,7 +1,6 @@
 """Tables of named entities for README.md and the pages of docs, see benchmarks/readme.py."""
 
 import json
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +121,9 @@ def _count_updates(result: dict[str, Any], name: str) -> str:
     """State the number of updates of a row, and the choice of settings if it is not the base."""
     group = result["summary"][name]
     if "updates" in group:
-        choice = group["choice"]
-        return f"{group['updates']:,}" + (f", `{choice}`" if choice != "base" else "")
+        choice = f", `{group['choice']}`" if group["choice"] != "base" else ""
+        after = f", after {NAMES[group['after']]}" if group.get("after") else ""
+        return f"{group['updates']:,}{choice}{after}"
     task, system = name.split()
     found = {
         trial["updates"]
@@ -166,53 +166,6 @@ def together_scores() -> dict[str, float]:
         if name in entries
         for task in tasks
     }
-
-
-def ner_line() -> str:
-    """Say which rows of `ner_table` are of trials with earlier settings, or of notes that the
-    encoder has read."""
-    encoders = load_encoders()
-    compact = encoders["compact"]["trials"]
-    tasks = {trial["task"] for trial in compact if trial.get("max_tokens") != "auto"}
-    lines = ["± is the standard deviation over seeds."]
-    if tasks:
-        names = ", ".join(NAMES[task] for task in sorted(tasks))
-        lines.append(
-            f"{names} with `bioclin-compact`, and all rows of MiniLM and random weights, were "
-            "measured before training notes were cut into the windows of the encoder; parts had "
-            "192 tokens."
-        )
-    if "cantemist" in tasks:
-        lines.append("There, CANTEMIST was also trained on dev1, which is part of dev now.")
-    if any(trial["task"] in TEMIST for trial in compact):
-        lines.append(HAS_READ)
-    if gains := list_gains_of_dev():
-        lines.append(
-            "With dev, settings are those chosen without it, and each note is read as often. Test "
-            f"F1 of the same seeds and settings, without and with it: {', '.join(gains)}."
-        )
-    return " ".join(lines)
-
-
-def list_gains_of_dev() -> list[str]:
-    """Compare trials of bioclin-sm that differ only in whether they train on dev, too."""
-    if not is_there("ner_sm_with_dev"):
-        return []
-    setting = ("task", "system", "choice", "seed", "learn_rate", "tokens_per_update")
-    without = {
-        tuple(trial[key] for key in setting): trial
-        for trial in sorted(load("ner_sm")["trials"], key=lambda trial: -trial["updates"])
-    }  # those with the fewest updates, which are those of benchmarks/accuracy/ner.py
-    pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for trial in load("ner_sm_with_dev")["trials"]:
-        if other := without.get(tuple(trial[key] for key in setting)):
-            both = (other["test_f"], trial["test_f"])
-            pairs.setdefault((trial["task"], trial["choice"]), []).append(both)
-    gains = []
-    for (task, choice), found in pairs.items():
-        means = " and ".join(f"{statistics.mean(f1):.3f}" for f1 in zip(*found, strict=True))
-        gains.append(f"{NAMES[task]}, `{choice}`, {means} ({len(found)})")
-    return gains
 
 
 def default_encoder() -> str:

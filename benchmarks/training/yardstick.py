@@ -10,8 +10,9 @@ together. Sizes of updates are compared after the same number of words.
 
 A trial takes four to six minutes on one core. A finished one is kept in .work/benchmarks (or in
 $BIOCLIN_WORK/benchmarks) and not run again. After each trial, benchmarks/results/yardstick.json is
-written anew: its other rows stay. Its summary compares every choice with "base" of the same
-encoder, task, seed and number of updates, and every encoder's "base" with that of the first.
+written anew: its other rows stay. Its summary compares every choice with the same training
+(encoder, task, seed, number of updates) without its last setting, or without another one if that
+was not measured, and every encoder's "base" with that of the first.
 """
 
 import os
@@ -220,19 +221,30 @@ def judge(tasks: dict[str, Any]) -> str:
     return "gain" if set(tasks) == set(TASKS) and seeds > 1 else "open"
 
 
+def leave_one_out(choice: str) -> list[str]:
+    """List the choices that lack one setting of a choice, that without the last one first."""
+    parts = choice.split("+")
+    fewer = (parts[:i] + parts[i + 1 :] for i in reversed(range(len(parts))))
+    return ["+".join(each) or BASE_CHOICE for each in fewer]
+
+
 def summarize(rows: list[Row]) -> dict[str, list[Row]]:
-    """Compare choices with "base" of the same encoder, and encoders with the first one of the rows
-    whose name is that of ENCODERS."""
-    base = [row for row in rows if row["choice"] == "base"]
+    """Compare choices with one setting less of the same encoder, and the "base" of encoders with
+    that of the first one of the rows whose name is that of ENCODERS."""
+    base = [row for row in rows if row["choice"] == BASE_CHOICE]
     groups: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["encoder"], row["choice"], row["updates"]), []).append(row)
     choices, encoders = [], []
     for (encoder, choice, updates), group in sorted(groups.items()):
         named = {"encoder": encoder, "choice": choice, "updates": updates}
-        if choice != "base":
-            tasks = compare(group, base, same=("encoder",))
-            choices.append({**named, "tasks": tasks, "verdict": judge(tasks)})
+        if choice != BASE_CHOICE:
+            for fewer in leave_one_out(choice):
+                others = [row for row in rows if row["choice"] == fewer]
+                if tasks := compare(group, others, same=("encoder",)):
+                    compared = {"without": fewer, "tasks": tasks, "verdict": judge(tasks)}
+                    choices.append({**named, **compared})
+                    break
         elif encoder != ENCODERS[0]:
             tasks = compare(group, [row for row in base if row["encoder"] == ENCODERS[0]], same=())
             encoders.append({**named, "tasks": tasks, "verdict": judge(tasks)})

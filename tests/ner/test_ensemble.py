@@ -101,6 +101,15 @@ def test_averages_stores_and_loads(tiny_encoder, tmp_path, settings):
     assert sum(len(doc.spans[key] if key else doc.ents) for doc in written)
 
 
+def test_the_encoder_of_an_ensemble_is_not_exported(tiny_encoder, tmp_path):
+    nlp = make_member(tiny_encoder, 0)
+    save_pipeline(join(nlp, nlp), tmp_path / "joined")
+    command = ["encoders", "export", str(tmp_path / "joined"), "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 1 and "ner has 2 encoders, of an ensemble" in done.output
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_ensemble_of_twins_is_the_twin(tiny_encoder, tmp_path):
     nlp = make_member(tiny_encoder, 2, tmp_path / "one")
     expected = [[(e.start, e.end, e.label_) for e in doc.ents] for doc in nlp.pipe(TEXTS)]

@@ -1,4 +1,4 @@
-"""`bioclin encoders`: List known encoders and fine-tuned checkpoints; check a local copy."""
+"""`bioclin encoders`: List known encoders and fine-tuned checkpoints; check or export one."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...errors import BioclinError
 from ..tables import AS_JSON, print_json, print_table
 
 if TYPE_CHECKING:
@@ -185,10 +186,42 @@ def print_inspection(inspection: "Inspection") -> None:
     )
 
 
+def export(
+    pipeline: Annotated[str, typer.Argument(help="Folder or package name of the pipeline")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the encoder")],
+    component: Annotated[
+        str | None, typer.Option(help="Its component, if several have an encoder")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
+) -> None:
+    """Write the encoder of a trained pipeline as files of the transformers library, to train other
+    pipelines with."""
+    from ...encoders.hub.export import export_encoder
+    from ...outputs import Output
+    from ..loading import find_encoders, list_pipeline, load_pipeline
+
+    inputs = list_pipeline(pipeline)
+    out = Output(output, inputs=inputs, overwrite=overwrite, marker="config.json")
+    encoders = find_encoders(load_pipeline(pipeline))
+    shown = ", ".join(encoders) or "none"
+    if component is None and len(encoders) != 1:
+        raise BioclinError(f"{pipeline}: components with an encoder: {shown}; give --component")
+    name = component or next(iter(encoders))
+    if name not in encoders:
+        raise BioclinError(f"--component {name}: has no encoder; those that have one: {shown}")
+    if (number := len(encoders[name])) > 1:
+        raise BioclinError(
+            f"{pipeline}: {name} has {number} encoders, of an ensemble; export that of a member"
+        )
+    with out.open_folder() as folder:
+        export_encoder(encoders[name][0], folder)
+    typer.echo(f"Use it: bioclin train … --paths.encoder {output}")
+
+
 def warn_of_licence(text: str) -> None:
     """Print a warning about a licence on stderr, if there is one."""
     if text:
         typer.secho(f"Licence: {text}", fg=typer.colors.YELLOW, err=True)
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (list_encoders, checkpoints, show, check)
+COMMANDS: tuple[Callable[..., None], ...] = (list_encoders, checkpoints, show, check, export)

@@ -131,6 +131,7 @@ COMMANDS = {
         ["recipes", "write", "lewis-2020-seq", "ner.cfg", "-o", "OUT"], ".cfg", "ner.cfg"
     ),
     "clean-text": Command(["clean-text", "n.txt", "--lang", "es", "-o", "OUT"], "/", "n.txt", True),
+    "encoders export": Command(["encoders", "export", "model", "-o", "OUT"], "/", "model"),
     "import-hf": Command(["import-hf", "checkpoint", "-o", "OUT"], "/", "checkpoint"),
     "init-encoder": Command(["init-encoder", "c.spacy", "-o", "OUT"], "/", "c.spacy"),
 }
@@ -303,7 +304,8 @@ def no_space() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-QUICK = sorted(set(COMMANDS) - {"import-hf", "init-encoder", "clean-text", "recipes write"})
+SLOW = {"encoders export", "import-hf", "init-encoder", "clean-text", "recipes write"}
+QUICK = sorted(set(COMMANDS) - SLOW)
 
 
 @pytest.mark.parametrize("name", QUICK)

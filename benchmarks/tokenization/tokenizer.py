@@ -1,7 +1,7 @@
 """Gold spans that no token sequence can represent, and words/s: spaCy's blank tokenizer and ours.
 
-python -m benchmarks.accuracy.tokenizer      # corpora: $BIOCLIN_DATA or ../shared/data
-python -m benchmarks.accuracy.tokenizer --french    # only quaero, without speed
+python -m benchmarks.tokenization.tokenizer      # corpora: $BIOCLIN_DATA or ../shared/data
+python -m benchmarks.tokenization.tokenizer --french    # only quaero, without speed
 """
 
 import statistics

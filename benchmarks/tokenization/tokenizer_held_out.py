@@ -2,9 +2,9 @@
 
 The rules of that version (commit 8c68a0e) were written from train and dev splits alone. While the
 later rules were written, the counts of misaligned spans on the test splits were seen several
-times, so what benchmarks/accuracy/tokenizer.py prints for test is no longer held out.
+times, so what benchmarks/tokenization/tokenizer.py prints for test is no longer held out.
 
-    python -m benchmarks.accuracy.tokenizer_held_out      # needs the git history
+    python -m benchmarks.tokenization.tokenizer_held_out      # needs the git history
 """
 
 import re
@@ -15,9 +15,9 @@ import types
 import spacy
 from spacy.tokenizer import Tokenizer
 
-from benchmarks.accuracy.tokenizer import count_misaligned
 from benchmarks.corpora import LANG, SPLITS, read_annotated
 from benchmarks.harness import make_parser, write_result
+from benchmarks.tokenization.tokenizer import count_misaligned
 
 FIRST = "8c68a0e"
 

@@ -1,6 +1,6 @@
 """Sentence splitters on the SPACCC sentence corpus: ours, spaCy's sentencizer, pySBD.
 
-    python -m benchmarks.accuracy.sentences      # corpus: $BIOCLIN_DATA or ../shared/data
+    python -m benchmarks.tokenization.sentences      # corpus: $BIOCLIN_DATA or ../shared/data
 
 A test file is one line of unsplit text, its gold file the same text with one sentence a line. A
 boundary is the character offset where a sentence ends; the last one of a file is trivial and left
