@@ -37,6 +37,7 @@ def unnamed(changed: list[str], changelog: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_changes_are_in_the_changelog() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     newer, found, _ = changelog.partition(f"\n## [{RELEASED.stem}]")

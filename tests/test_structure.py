@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def imported(node: ast.stmt, package: str, inside: str) -> Iterator[str]:
     )
 
 
+@cache
 def import_graph(package: Path) -> Graph:
     """Every import of one module by another, those inside functions too."""
     paths = {module_name(path, package): path for path in package.rglob("*.py")}

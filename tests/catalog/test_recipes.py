@@ -30,6 +30,7 @@ OTHERS = ("pairs", "relations", "relations-markers", "textcat")
 CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("*.cfg") if path.stem not in OTHERS)
 QUICK = "carrino-2022"  # trained on all configs in the default suite; the others if -m slow
 RECIPES = load_recipes()
+SLOW = pytest.mark.slow
 TEXTS = [
     ("Paciente con neumonía. Se inicia amoxicilina.", [(13, 21), (33, 44)]),
     ("Se inicia metformina. Niega neumonía.", [(10, 20), (28, 36)]),
@@ -137,7 +138,7 @@ def test_every_head_of_every_config_follows_the_recipe(name: str, config: str) -
 @pytest.mark.parametrize("config", [one for one in CONFIGS if one != CONFIG.stem])
 @pytest.mark.parametrize(
     "name",
-    [QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in RECIPES if one != QUICK)],
+    [QUICK, *(pytest.param(one, marks=SLOW) for one in RECIPES if one != QUICK)],
 )
 def test_every_recipe_trains_on_every_config(
     name: str, config: str, corpus: Path, deep_encoder: Path, tmp_path: Path
@@ -153,7 +154,13 @@ def test_every_recipe_trains_on_every_config(
         assert set(nlp.get_pipe(head).labels) == labels  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", sorted(RECIPES))
+@pytest.mark.parametrize(
+    "name",
+    [
+        one if one in ("lewis-2020-cls", "tinn-2021-large") else pytest.param(one, marks=SLOW)
+        for one in sorted(RECIPES)
+    ],
+)
 def test_every_recipe_trains(name: str, corpus: Path, deep_encoder: Path, tmp_path: Path) -> None:
     train(corpus, deep_encoder, tmp_path / "training", name, "--training.max_epochs", 2)
     nlp = spacy.load(tmp_path / "training" / "model-last")

@@ -25,7 +25,7 @@ TASKS = {
     if name != "demo" and task.access == "open" and not task.untested and not task.is_table
 }
 TEMIST = ("distemist", "symptemist", "medprocner")
-QUICK = ("symptemist", "bc5cdr-chemical", "jnlpba")
+QUICK = ("symptemist",)
 N_DOCUMENTS = {
     "jnlpba": (1800, 200, 404),
     "maccrobat2020": (140, 20, 40),
@@ -89,6 +89,7 @@ def test_common_labels_that_collide(tmp_path: Path, common: str, message: str) -
 
 @pytest.mark.corpora
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.common])
+@pytest.mark.slow
 def test_every_label_of_a_corpus_has_a_common_label(data_dir: Path, name: str) -> None:
     task = TASKS[name]
     paths = sorted({path for paths in task.splits.values() for path in paths})
@@ -146,6 +147,7 @@ def test_every_span_is_kept_or_counted(
 
 
 @pytest.mark.corpora
+@pytest.mark.slow
 def test_the_dev_documents_of_ddi2013_have_the_smallest_hashes(data_dir: Path) -> None:
     task = TASKS["ddi2013"]
     documents = [

@@ -34,7 +34,7 @@ def read(data_dir: Path, name: str, split: str) -> list[AnnotatedText]:
 @pytest.mark.parametrize(
     "name, split, counts",  # nested: spans; in pairs, as the data sheet counts, it is 67 + 41
     [
-        ("meddocan", "dev", {"docs": 250, "read": 5801}),
+        pytest.param("meddocan", "dev", {"docs": 250, "read": 5801}, marks=pytest.mark.slow),
         ("pharmaconer", "dev", {"docs": 250, "read": 1926}),
         pytest.param(
             *("pharmaconer", "train", {"docs": 500, "read": 3822, "wrong_offset": 5}),
@@ -44,7 +44,7 @@ def read(data_dir: Path, name: str, split: str) -> list[AnnotatedText]:
             *("cantemist", "dev", {"docs": 500, "read": 6001, "nested": 61 + 37, "crossing": 2}),
             marks=pytest.mark.slow,
         ),
-        ("bc5cdr", "dev", {"docs": 500, "read": 9591}),
+        pytest.param("bc5cdr", "dev", {"docs": 500, "read": 9591}, marks=pytest.mark.slow),
         ("ncbi-disease", "dev", {"docs": 100, "read": 787}),
     ],
 )
@@ -71,7 +71,15 @@ def test_no_span_is_lost(data_dir: Path, name: str, split: str, counts: dict[str
     assert n_parts > len(docs)
 
 
-@pytest.mark.parametrize("name", ["meddocan", "pharmaconer", "cantemist", "nubes"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "meddocan",
+        "pharmaconer",
+        pytest.param("cantemist", marks=pytest.mark.slow),
+        pytest.param("nubes", marks=pytest.mark.slow),
+    ],
+)
 def test_brat_to_doc_to_brat(data_dir: Path, name: str) -> None:
     task = load_tasks()[name]
     nlp = make_nlp(task.lang)

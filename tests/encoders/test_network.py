@@ -102,6 +102,7 @@ def gradients(encoder):
     return [p.grad.clone() for p in encoder.module.parameters() if p.grad is not None]
 
 
+@pytest.mark.slow
 def test_training_out_of_memory_gives_the_same_gradients(tiny_encoder, caplog, request):
     expected = gradients(make_shim(tiny_encoder))
     request.getfixturevalue("small_memory")

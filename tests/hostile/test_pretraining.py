@@ -179,7 +179,9 @@ def test_a_moved_folder_keeps_its_best_encoder(run, whole, tmp_path):
     assert weights(moved) == weights(expected)
 
 
-@pytest.mark.parametrize("damage", ["cut", "swapped", "record"])
+@pytest.mark.parametrize(
+    "damage", ["cut", *(pytest.param(one, marks=pytest.mark.slow) for one in ("swapped", "record"))]
+)
 def test_damaged_blocks_are_made_again(run, whole, made, damage):
     blocks = made / "blocks"
     first, second = blocks / "es.train.bin", blocks / "en.train.bin"

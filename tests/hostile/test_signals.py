@@ -279,19 +279,14 @@ def go_on(notes, out):
     ("number", "processes", "group", "times"),
     [
         (signal.SIGINT, 1, True, 2),
-        pytest.param(signal.SIGINT, 2, True, 1, marks=slow),
-        pytest.param(signal.SIGINT, 2, False, 1, marks=slow),
-        pytest.param(signal.SIGTERM, 2, True, 1, marks=slow),
-        pytest.param(signal.SIGTERM, 1, False, 1, marks=slow),
-        pytest.param(
-            signal.SIGHUP,
-            2,
-            True,
-            2,
-            marks=slow,
-        ),
+        (signal.SIGINT, 2, True, 1),
+        (signal.SIGINT, 2, False, 1),
+        (signal.SIGTERM, 2, True, 1),
+        (signal.SIGTERM, 1, False, 1),
+        (signal.SIGHUP, 2, True, 2),
     ],
 )
+@slow
 def test_deid_says_how_to_go_on(number, processes, group, times, notes, tmp_path):
     out = tmp_path / "out.jsonl"
     command = deid(notes, out, "--processes", str(processes))

@@ -58,8 +58,15 @@ def train(nlp, examples, steps=60):
     return losses
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
-@pytest.mark.parametrize("architecture", ["LinearTagger", "CrfTagger"])
+@pytest.mark.parametrize(
+    ("architecture", "scheme"),
+    [
+        ("LinearTagger", "BIO"),
+        ("CrfTagger", "BILUO"),
+        pytest.param("LinearTagger", "BILUO", marks=pytest.mark.slow),
+        pytest.param("CrfTagger", "BIO", marks=pytest.mark.slow),
+    ],
+)
 def test_learns_stores_and_loads(tiny_encoder, tmp_path, architecture, scheme):
     model = {
         "@architectures": f"spacy-bioclin.{architecture}.v1",

@@ -56,15 +56,21 @@ def join(*members):
     "settings",
     [
         {},
-        {"nested": True, "spans_key": "sc", "scheme": "BIO", "doubtful_from": 0.2},
-        {
-            "model": {
-                "@architectures": "spacy-bioclin.LinearTagger.v1",
-                "dropout": 0.1,
-                "learn_rate_scale": 10.0,
-                "tok2vec": LEXICAL,
-            }
-        },
+        pytest.param(
+            {"nested": True, "spans_key": "sc", "scheme": "BIO", "doubtful_from": 0.2},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {
+                "model": {
+                    "@architectures": "spacy-bioclin.LinearTagger.v1",
+                    "dropout": 0.1,
+                    "learn_rate_scale": 10.0,
+                    "tok2vec": LEXICAL,
+                }
+            },
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["flat", "nested", "lexical"],
 )
@@ -131,6 +137,7 @@ def test_commands_know_the_encoders(tiny_encoder, tmp_path):
     assert "2, each bert" in shown.output
 
 
+@pytest.mark.slow
 def test_a_package_loads(tiny_encoder, tmp_path):
     nlp = join(make_member(tiny_encoder, 0), make_member(tiny_encoder, 1))
     save_pipeline(nlp, tmp_path / "pipeline")

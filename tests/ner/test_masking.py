@@ -143,7 +143,7 @@ def agrees(path, tag_set, spans, annotated):
     return {s for s in found if s[2] in annotated} == {s for s in spans if s[2] in annotated}
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
+@pytest.mark.parametrize("scheme", ["BIO", pytest.param("BILUO", marks=pytest.mark.slow)])
 def test_flat_loss_is_that_of_all_paths_that_agree(scheme):
     ner = make_ner(nested=False, scheme=scheme)
     examples = [make_example(*note) for note in FLAT]
@@ -239,7 +239,7 @@ def test_a_batch_of_documents_for_few_of_many_labels_costs_what_these_cost():
     assert not gradient.emissions[:, [0, 2]].any()
 
 
-@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("nested", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_two_corpora_of_different_labels_are_learned_together(tiny_encoder, nested):
     """Each note has both labels, but is annotated for one: both are found everywhere."""
     nlp = make_nlp(tiny_encoder, spans_key="x", nested=nested)

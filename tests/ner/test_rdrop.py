@@ -112,6 +112,7 @@ def test_pairs_are_found_in_any_order(tiny_encoder):
         pair_tokens(copies[:3], name="ner", alpha=1.0)
 
 
+@pytest.mark.slow
 def test_training(tmp_path, settings):  # noqa: F811
     """It changes what is learned, a resumed run is the same, and other loops refuse it."""
     overrides = {**settings, "components.ner.rdrop": 5.0}

@@ -122,6 +122,7 @@ def test_ways_out_are_shut():
 
 
 @pytest.mark.parametrize("call", ["getaddrinfo('localhost', 80)", "create_connection(('::1', 9))"])
+@pytest.mark.slow
 def test_network_is_refused(call):
     code = (
         "import socket, sys; from spacy_bioclin.packaging.probe import refuse_network as hook\n"

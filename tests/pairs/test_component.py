@@ -80,7 +80,8 @@ def test_it_learns_what_only_both_texts_show(trained):
     assert trained.evaluate(make_examples(trained))["pairs_acc"] == 1.0
 
 
-@pytest.mark.parametrize("hidden", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", [False, True])
 def test_scores_are_learned_at_any_scale(tiny_encoder, tmp_path, hidden):
     nlp = make_nlp(tiny_encoder, objective="regression")
     model = {**nlp.config["components"]["pairs"]["model"], "hidden": hidden, "dropout": 0.0}

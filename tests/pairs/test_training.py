@@ -57,7 +57,9 @@ def write_corpora(folder: Path, *, graded: bool = False) -> dict[str, dict[str, 
     }
 
 
-@pytest.mark.parametrize("objective", ["classification", "regression"])
+@pytest.mark.parametrize(
+    "objective", ["classification", pytest.param("regression", marks=pytest.mark.slow)]
+)
 def test_pairs_beside_entities(tiny_encoder: Path, tmp_path: Path, objective: str) -> None:
     tasks = write_corpora(tmp_path, graded=objective == "regression")
     heads = {"ner": make_ner(None), "pairs": make_pair_head(objective=objective)}

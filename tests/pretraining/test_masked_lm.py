@@ -94,6 +94,7 @@ def test_training_lowers_perplexity_and_gives_an_encoder(
     assert len(tokenizer) == encoder.config.vocab_size
 
 
+@pytest.mark.slow
 def test_resume_gives_the_losses_of_a_run_that_never_stopped(
     corpus: Path, start: Path, tmp_path: Path
 ) -> None:

@@ -236,12 +236,10 @@ def test_disk_full(where, source, tmp_path, monkeypatch):
     assert out.read_bytes() == wanted()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begin", "message"),
-    [
-        (start_and_fail, "no such pipeline"),
-        pytest.param(start_and_die, "--processes", marks=pytest.mark.slow),
-    ],
+    [(start_and_fail, "no such pipeline"), (start_and_die, "--processes")],
 )
 def test_failing_processes(begin, message, source, tmp_path):
     with pytest.raises(BioclinError, match=message):

@@ -77,7 +77,9 @@ def test_a_copy_has_averages_of_its_own():
         assert not same(before, values_of(twin.module))
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize(
+    "precision", ["bf16", *(pytest.param(one, marks=pytest.mark.slow) for one in ("fp32", "int8"))]
+)
 @pytest.mark.parametrize("strategy", [{}, {"lora_rank": 2}, {"freeze_layers": 1}])
 def test_an_encoder_annotates_with_its_averages(tiny_encoder, strategy, precision):
     """Converted and merged copies of the weights follow the averages, and go with them."""

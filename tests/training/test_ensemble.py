@@ -107,6 +107,7 @@ def test_output(whole, options):
         assert spacy.load(member / "model-best").get_pipe("ner").labels == ("SIGN",)
 
 
+@pytest.mark.slow
 def test_killed_and_resumed(whole, options, tmp_path):
     out = tmp_path / "out"
     resume: list[str] = []

@@ -90,7 +90,7 @@ def weights(folder):
 @pytest.mark.parametrize(
     "config", ["ner.cfg", pytest.param("ner-lexical.cfg", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("kill_at", [4, 6])
+@pytest.mark.parametrize("kill_at", [4, pytest.param(6, marks=pytest.mark.slow)])
 def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, config, kill_at):
     whole = run(settings, tmp_path / "whole", config=config)
     run(settings, tmp_path / "killed", config=config, kill_at=kill_at)
@@ -106,9 +106,8 @@ def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, config,
     assert len(again) < len(rows)
 
 
-@pytest.mark.parametrize(
-    "config", ["ner.cfg", pytest.param("ner-lexical.cfg", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("config", ["ner.cfg", "ner-lexical.cfg"])
 def test_averages_are_saved_and_resumed(tmp_path, settings, config):
     """model-best and model-last have the averages of the weights, those of torch and of thinc."""
     settings = {**settings, "training.optimizer.use_averages": True}

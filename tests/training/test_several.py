@@ -115,7 +115,10 @@ def make_kill(step: int) -> Any:
     [
         # Of spaCy's ner, because it draws random numbers during its updates.
         ({"signs": SPACY_NER, "drugs": make_ner("drugs")}, {}, {}),
-        (HEADS, {"corpora.train.balance": "dwa"}, {"draw": "round_robin", "step": "round"}),
+        pytest.param(
+            *(HEADS, {"corpora.train.balance": "dwa"}, {"draw": "round_robin", "step": "round"}),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             *(HEADS, {"training.accumulate_gradient": 2}, {"draw": "temperature"}),
             marks=pytest.mark.slow,

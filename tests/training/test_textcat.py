@@ -66,7 +66,8 @@ def train(folder: Path, encoder: Path, train: Path, dev: Path, **settings: Any) 
     return CliRunner().invoke(app, ["train", str(CONFIG), "-o", str(folder), *options])
 
 
-@pytest.mark.parametrize("exclusive", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("exclusive", [False, True])
 def test_a_classifier_learns_from_every_window(
     exclusive: bool, tmp_path: Path, tiny_encoder: Path
 ) -> None:

@@ -86,7 +86,7 @@ NEAR = [
 ]
 
 
-@pytest.mark.parametrize("lang", ["es", "en"])
+@pytest.mark.parametrize("lang", ["es", pytest.param("en", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("unit", [*ROWS, "Hb 1 ", "1 y ", "(1) ", "1 / ", "1 x "])
 def test_time_grows_with_the_text(unit: str, lang: str) -> None:
     """Ten times the text takes ten times the time; quadratic growth would take a hundred times."""

@@ -243,6 +243,7 @@ def test_damaged_state(tmp_path: Path) -> None:
         spacy.load(tmp_path / "nlp")
 
 
+@pytest.mark.slow
 def test_a_docbin_is_read_in_another_process(tmp_path: Path) -> None:
     DocBin(docs=[make()(NOTE)]).to_disk(tmp_path / "notes.spacy")
     program = (

@@ -53,8 +53,11 @@ def count_kept(docs: Iterable[Doc]) -> int:
     "name, split, counts",
     [
         # 2,427 relations of the five groups are 2,416 pairs: eleven have two types of one group.
-        ("chemprot", "dev", {"docs": 612, "read": 15567, "relations_read": 3558,
-                             "relations_kept": 2416, "relation_duplicate": 11}),
+        pytest.param(
+            "chemprot", "dev", {"docs": 612, "read": 15567, "relations_read": 3558,
+                                "relations_kept": 2416, "relation_duplicate": 11},
+            marks=pytest.mark.slow,
+        ),
         ("ddi2013", "test", {"docs": 191, "read": 2512 + 528, "relations_read": 979,
                              "relations_kept": 979}),
         ("ddi2013", "dev", {"docs": 71, "relations_read": 371, "relations_kept": 371}),
@@ -79,12 +82,14 @@ def test_relations(data_dir: Path, name: str, split: str, counts: dict[str, int]
     assert all((get_gold_concept_relations(doc) is None) != is_concept for doc in docs)
 
 
+@pytest.mark.slow
 def test_all_groups_of_chemprot(data_dir: Path) -> None:
     _, report = convert(data_dir, "chemprot", "dev", ["CPR:2", "CPR:10"])
     assert report.relations_kept + report.count("relation_duplicate") == 780 + 175
     assert len(report.relation_labels) == 11
 
 
+@pytest.mark.slow
 def test_all_interactions_of_ddi2013(data_dir: Path) -> None:
     docs, report = convert(data_dir, "ddi2013", "train")
     found = report.to_dict()

@@ -120,6 +120,7 @@ def test_patients_differ(phi_type: str, value: str) -> None:
     assert len(surrogates) >= 3
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same() -> None:
     """Hash seeds differ between processes; nothing may depend on them."""
     code = (

@@ -100,7 +100,14 @@ def predictions(nlp: spacy.language.Language) -> list[tuple[str, int, int, str]]
     ]
 
 
-@pytest.mark.parametrize(("architecture", "tokenizer", "cased"), REPLICAS)
+# Of the others, tests/encoders/test_encoder.py has a quicker test.
+QUICK = {("bert", "bytes", True), ("roberta", "bytes", True), ("bert", "wordpiece", False)}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "tokenizer", "cased"),
+    [one if one in QUICK else pytest.param(*one, marks=pytest.mark.slow) for one in REPLICAS],
+)
 def test_train_package_load(tmp_path, architecture, tokenizer, cased):
     encoder = make_replica(tmp_path / "encoder", architecture, tokenizer, cased)
     inspection = inspect_encoder(encoder)

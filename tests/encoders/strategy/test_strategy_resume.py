@@ -22,7 +22,14 @@ STRATEGIES = {
 }
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+# The others take two seconds each.
+QUICK = {"frozen", "unfrozen step by step"}
+NAMES = [
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in STRATEGIES
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, name):  # noqa: F811
     overrides = {**settings, "training.optimizer.learn_rate.warmup_steps": 1}
     overrides["components.transformer.model.strategy"] = STRATEGIES[name]

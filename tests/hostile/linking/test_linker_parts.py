@@ -86,19 +86,23 @@ def test_damaged_rankers(folder, weights):
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "[" * 10**5, '{"carried": 1}', "\0", "null"])
 def test_damaged_descriptions(folder, content):
-    link(folder).to_disk(folder / "pipeline")
-    spacy.load(folder / "pipeline")
-    file = folder / "pipeline" / "bioclin_linker" / "linker.json"
-    file.write_text(content)
-    with pytest.raises(BioclinError, match=r"linker\.json is damaged"):
-        spacy.load(folder / "pipeline")
-    for name in ("ranker.json", "learned.json"):
-        if (name, content) == ("learned.json", "[]"):
+    pipeline = folder / "pipeline"
+    link(folder).to_disk(pipeline)
+    spacy.load(pipeline)
+    messages = {
+        "linker.json": r"linker\.json is damaged",
+        "model/ranker.json": "holds no trained linker|is damaged",
+        "model/learned.json": "holds no trained linker|is damaged",
+    }
+    for name, message in messages.items():
+        if (name, content) == ("model/learned.json", "[]"):
             continue  # nothing was learned
-        link(folder).to_disk(folder / "pipeline")
-        (folder / "pipeline" / "bioclin_linker" / "model" / name).write_text(content)
-        with pytest.raises(BioclinError, match=r"holds no trained linker|is damaged"):
-            spacy.load(folder / "pipeline")("asthma")
+        file = pipeline / "bioclin_linker" / name
+        whole = file.read_bytes()
+        file.write_text(content)
+        with pytest.raises(BioclinError, match=message):
+            spacy.load(pipeline)("asthma")
+        file.write_bytes(whole)
 
 
 def test_a_damaged_knowledge_base_in_a_pipeline(folder):

@@ -251,6 +251,7 @@ def test_table_with_another_header(tmp_path: Path) -> None:
         ("mesh_disease_scr.tsv", (6_483, 6_483, 6_483, 13_589)),
     ],
 )
+@pytest.mark.slow
 def test_real_tables(data_dir: Path, name: str, counts: tuple[int, int, int, int]) -> None:
     report = SkipReport()
     concepts = list(read_mesh_tsv(data_dir / "mesh" / name, report))

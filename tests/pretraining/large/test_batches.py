@@ -79,6 +79,7 @@ def start(request: pytest.FixtureRequest, tmp_path_factory, vocabulary) -> Path:
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
+@pytest.mark.slow
 def test_accumulated_batches_give_the_weights_of_one_large_batch(
     corpus: Path, start: Path, tmp_path: Path, optimizer: str
 ) -> None:
@@ -95,6 +96,7 @@ def test_accumulated_batches_give_the_weights_of_one_large_batch(
             assert row == pytest.approx(other, abs=0.01)
 
 
+@pytest.mark.slow
 def test_an_accumulated_training_that_is_stopped_goes_on_the_same(
     corpus: Path, start: Path, tmp_path: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_the_report_adds_up(tmp_path: Path) -> None:
         assert sum(len(block.split()) for block in blocks) == n["words"]
 
 
+@pytest.mark.slow
 def test_result_does_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [note(number) for number in range(20)] + [note(7), ENGLISH, FRENCH]
     monkeypatch.setattr(cleaning, "BATCH_BYTES", 1000)  # more batches than may wait
