@@ -53,10 +53,10 @@ from benchmarks.runner.readme import (
     suggest_table,
     tools_table,
 )
+from benchmarks.speed.readme import memory_line, parity_table, shipped_line, speed_table
 from benchmarks.training.readme import choices_section
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-SIZES = {"random": "4 layers × 256", "base": "base size"}
 DEID_SYSTEMS = {
     "rules": "rules alone",
     "neural": "tagger alone",
@@ -68,26 +68,6 @@ LINKING = {
     "bc5cdr-disease": ("BC5CDR diseases → MEDIC + MeSH", "0.935 BioSyn-SapBERT"),
     "bc5cdr-chemical": ("BC5CDR chemicals → MeSH descriptors", "0.966 BioSyn-SapBERT"),
     "cantemist": ("CANTEMIST → ICD-O-3", "0.825 end to end (ODESIA leaderboard)"),
-}
-NOTES = {"meddocan": "notes", "triage": "40 words"}
-SYSTEMS = {
-    "annotate": {
-        "encoder fp32": "encoder alone, packed (upper bound)",
-        "encoder fp32 compiled": "encoder alone, `torch.compile`",
-        "bioclin fp32": "**spacy-bioclin**",
-        "bioclin int8": "**spacy-bioclin, int8**",
-        "spacy": "spacy-transformers and spaCy's `ner`",
-        "huggingface": "Hugging Face `pipeline`, sorted",
-        "edsnlp autocast": "EDS-NLP, default (autocast to bf16)",
-        "edsnlp fp32": "EDS-NLP, fp32",
-        "onnxruntime fp32": "onnxruntime, fused graph",
-        "onnxruntime int8": "onnxruntime, int8",
-    },
-    "train": {
-        "bioclin fp32": "**spacy-bioclin**, CRF",
-        "huggingface fp32": "Hugging Face `Trainer`, linear head",
-        "spacy": "spacy-transformers and spaCy's `ner`",
-    },
 }
 
 
@@ -192,47 +172,6 @@ def strategy_speed_line() -> str:
 def _spread(figures: dict[str, Any]) -> str:
     spread = f" ± {figures['sd']:.3f}" if figures["sd"] is not None else ""
     return f"{figures['mean']:.3f}{spread}"
-
-
-def speed_table(what: str) -> str:
-    """Tabulate words per second per system, and our fp32 speed divided by it."""
-    columns = {}
-    for encoder in ("random", "base"):
-        measured = load(f"speed_{what}_{encoder}")
-        for notes, part in measured.get("notes", {"meddocan": measured}).items():
-            columns[f"{SIZES[encoder]}, {NOTES[notes]}"] = part
-    first = next(iter(columns.values()))["systems"]
-    title = {"annotate": "annotation", "train": "training"}[what]
-    lines = [
-        f"| {title}, words/s (our fp32 speed ÷ it) | {' | '.join(columns)} |",
-        "|---|" + "---|" * len(columns),
-    ]
-    for system in first:
-        cells = []
-        for part in columns.values():
-            if system not in part["systems"]:
-                cells.append("–")
-                continue
-            row, ours = part["systems"][system], part["systems"]["bioclin fp32"]
-            ratio = row["median_seconds"] / ours["median_seconds"]
-            cells.append(f"{row['words_per_second']:,} ({ratio:.2f})")
-        lines.append(f"| {SYSTEMS[what].get(system, system)} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def parity_table() -> str:
-    """Tabulate the share of entities that each number format has in common with fp32."""
-    lines = [
-        "| 4 layers × 256, test | entities in common with fp32 | F1 | F1 in fp32 |",
-        "|---|---|---|---|",
-    ]
-    for task, formats in load("parity")["tasks"].items():
-        fp32 = formats["fp32"]["test_f"]
-        for name, row in formats.items():
-            if name != "fp32":
-                cells = f"{row['share']:.2%} | {row['test_f']:.4f} | {fp32:.4f}"
-                lines.append(f"| {NAMES[task]}, {name} | {cells} |")
-    return "\n".join(lines)
 
 
 def deid_table() -> str:
@@ -429,17 +368,6 @@ def together_line() -> str:
     )
 
 
-def memory_line() -> str:
-    """State load time and memory beside spacy-transformers."""
-    ratios, memory = load("load")["ours_over_vanilla"], load("memory")
-    return (
-        f"`spacy.load` of a base-size pipeline takes {ratios['load_seconds']:.2f} of the time and "
-        f"{ratios['load_peak_mb']:.2f} of the peak memory of spacy-transformers. Over "
-        f"{memory['notes']:,} notes the resident memory of `nlp.pipe` changes by "
-        f"{memory['change_percent']:+.1f} % after the first 1,000."
-    )
-
-
 def token_table() -> str:
     """Tabulate gold test spans that no sequence of tokens can represent."""
     first = {row["corpus"]: row["misaligned"] for row in load("tokenizer_held_out")["test"]}
@@ -590,7 +518,7 @@ def results_section() -> str:
             standards_line,
         ),
         "One note": (service_table, page_line, suggest_table, tools_table),
-        "Speed": (lambda: speed_table("annotate"), lambda: speed_table("train")),
+        "Speed": (lambda: speed_table("annotate"), lambda: speed_table("train"), shipped_line),
         "Number formats and memory": (parity_table, memory_line),
         "Tokens and sentences": (token_table, sentence_table),
         "Installation": (clean_clone_line,),

@@ -46,6 +46,7 @@ PARTS = {
     "benchmarks.linking.names",
     "benchmarks.linking.systems",
     "benchmarks.speed.pipelines",
+    "benchmarks.speed.readme",
     "benchmarks.speed.systems",
     "benchmarks.speed.training_systems",
     "benchmarks.training.trainer_huggingface",

@@ -1,13 +1,13 @@
 """Do bf16, fp16 and int8 find the entities that fp32 finds?
 
-    python -m benchmarks.accuracy.parity  # trains what accuracy/ner.py random has not trained yet
+    python -m benchmarks.accuracy.parity  # trains what accuracy/ner.py has not trained yet
     python -m benchmarks.accuracy.parity --encoder sm --tasks bc5cdr
 
 Annotates the whole test splits of MEDDOCAN and BC5CDR in each precision with the pipelines that
-accuracy/ner.py trained, and counts the entities (offsets and label) that each has in common
-with fp32. On a CPU: bf16 and int8; where there is a GPU: bf16 and fp16 there. bf16 gives the same
-kind of figures on any processor, but is only fast where the hardware multiplies it; the result says
-whether this machine does or emulates it.
+accuracy/ner.py trained (those that are best on dev, if there are several), and counts the entities
+(offsets and label) that each has in common with fp32. On a CPU: bf16 and int8; where there is a
+GPU: bf16 and fp16 there. bf16 gives the same kind of figures on any processor, but is only fast
+where the hardware multiplies it; the result says whether this machine does or emulates it.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ import torch
 from rich.progress import Progress
 from spacy.language import Language
 
-from benchmarks.accuracy.ner import trained
+from benchmarks.accuracy.ner import find_pipeline, trained
 from benchmarks.corpora import LANG, annotate, prepare
 from benchmarks.harness import make_parser, report
 from benchmarks.speed.systems import WINDOW
@@ -41,7 +41,8 @@ def compare(
     encoder: str, task: str, precisions: tuple[str, ...], n_docs: int | None
 ) -> dict[str, Any]:
     """Count entities and those in common with fp32, and score strict F1, per precision."""
-    pipeline, corpus = trained(encoder, task), prepare(task) / "test.spacy"
+    pipeline = find_pipeline(encoder, task) or trained(encoder, task)
+    corpus = prepare(task) / "test.spacy"
     found: dict[str, set[tuple[int, int, int, str]]] = {}
     result = {}
     with Progress() as progress:

@@ -20,8 +20,8 @@ from spacy_bioclin.corpora.docbin import read_docs
 # Those of accuracy/ner.py, and "base", which is random too.
 ENCODERS = ("compact", "sm", "random", "base")
 TRIAGE_WORDS = 40
-# Share of tokens that the head of the random base encoder takes for entities, as in MEDDOCAN.
-BASE_ENTITY_SHARE = 0.05
+# Share of tokens that a random head takes for entities, as in MEDDOCAN.
+ENTITY_SHARE = 0.05
 # Untrained heads of peers would take half of the tokens for entities, and spend time on that.
 OUTSIDE_BIAS = 20.0
 
@@ -41,10 +41,7 @@ def texts_of(notes: str, n_docs: int) -> list[str]:
 
 
 def base_pipeline(folder: Path, small: Language, texts: list[str]) -> Language:
-    """Make our pipeline around a random base-size encoder with the small one's tokenizer.
-
-    Its head is random too, with a bias that makes entities about as frequent as in MEDDOCAN.
-    """
+    """Make our pipeline around a random base-size encoder with the small one's tokenizer."""
     torch.manual_seed(0)
     config = RobertaConfig(
         vocab_size=52_000,
@@ -57,10 +54,17 @@ def base_pipeline(folder: Path, small: Language, texts: list[str]) -> Language:
     source = folder / "random"
     RobertaModel(config, add_pooling_layer=False).save_pretrained(source)
     small.get_pipe("transformer").model.tokenizer.save_pretrained(source)
+    return untrained_pipeline(source, list(small.get_pipe("ner").labels), texts)
+
+
+def untrained_pipeline(source: Path, labels: list[str], texts: list[str]) -> Language:
+    """Make our pipeline around an encoder, with a random head.
+
+    The head has a bias that makes entities about as frequent as in MEDDOCAN.
+    """
     settings = spacy.util.load_config(
         ROOT / "configs" / "ner.cfg", overrides={"paths.encoder": str(source)}, interpolate=True
     )
-    labels = list(small.get_pipe("ner").labels)
     settings["initialize"]["components"] = {"ner": {"labels": labels}}
     nlp = spacy.util.load_model_from_config(settings, auto_fill=True)
     nlp.initialize()
@@ -73,7 +77,7 @@ def base_pipeline(folder: Path, small: Language, texts: list[str]) -> Language:
     nlp.enable_pipe("cleaner")
     others = scores[:, 1:].amax(dim=1) - scores[:, 0]
     with torch.no_grad():
-        head.output.bias[0] += torch.quantile(others, 1 - BASE_ENTITY_SHARE)
+        head.output.bias[0] += torch.quantile(others, 1 - ENTITY_SHARE)
     return nlp
 
 
