@@ -1,15 +1,16 @@
 """The number format that an encoder computes in, and copies of a network in that format."""
 
 import time
-import warnings
+from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 from ..errors import BioclinError
+from ..torch_bridge.int8 import quantize_linear_layers
 from .strategy.linear import copy_merged
 
 FORMATS = {
@@ -20,6 +21,8 @@ FORMATS = {
 }
 # First NVIDIA generation (Volta) that multiplies fp16 matrices in hardware.
 FP16_CAPABILITY = (7, 0)
+# Random pieces that show which activations are large: sequences, and pieces in each.
+N_SAMPLES, SAMPLE_LENGTH = 4, 128
 
 
 class Precision(NamedTuple):
@@ -91,22 +94,37 @@ def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
     return torch.autocast(device.type, dtype if mixed else None, enabled=mixed)
 
 
-def convert_linear_layers(module: nn.Module, dtype: torch.dtype) -> nn.Module:
+def convert_linear_layers(
+    module: nn.Module,
+    dtype: torch.dtype,
+    run: Callable[[nn.Module], object] | None = None,
+) -> nn.Module:
     """Make a copy for annotation whose linear layers have weights in this format.
 
-    int8 quantises weights once, per output, and activations at every call (torch's dynamic
-    quantisation).
-
+    module (nn.Module): An encoder, or a `WindowedEncoder`.
+    run (Callable | None): For int8, see `quantize_linear_layers`; None for `run_on_random_pieces`.
     RETURNS (nn.Module): Shares all other weights with the module.
     """
     twin = copy_merged(module)
     if dtype == torch.qint8:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return torch.ao.quantization.quantize_dynamic(twin, {nn.Linear}, dtype, inplace=True)
+        quantize_linear_layers(twin.eval(), run or run_on_random_pieces)
+        return twin
     for layer in twin.modules():
         if isinstance(layer, nn.Linear):
             for name, weight in list(layer.named_parameters(recurse=False)):
                 converted = nn.Parameter(weight.detach().to(dtype), requires_grad=False)
                 setattr(layer, name, converted)
     return twin
+
+
+def run_on_random_pieces(module: nn.Module) -> None:
+    """Compute an encoder on pieces that are drawn at random, the same ones every time.
+
+    Which activations are large depends on the encoder, hardly on the text.
+    """
+    transformer: Any = getattr(module, "transformer", module)
+    config = transformer.config
+    positions = getattr(config, "max_position_embeddings", None) or 2 * SAMPLE_LENGTH
+    length = min(SAMPLE_LENGTH, positions // 2)
+    draw = torch.Generator().manual_seed(0)
+    transformer(torch.randint(config.vocab_size, (N_SAMPLES, length), generator=draw))
