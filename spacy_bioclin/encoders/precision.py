@@ -122,7 +122,8 @@ def run_on_random_pieces(module: nn.Module) -> None:
 
     Which activations are large depends on the encoder, hardly on the text.
     """
-    transformer: Any = getattr(module, "transformer", module)
+    is_whole = hasattr(module, "get_input_embeddings")  # DistilBERT has a part `transformer`
+    transformer: Any = module if is_whole else module.transformer
     config = transformer.config
     positions = getattr(config, "max_position_embeddings", None) or 2 * SAMPLE_LENGTH
     length = min(SAMPLE_LENGTH, positions // 2)

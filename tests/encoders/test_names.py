@@ -76,6 +76,13 @@ def test_other_formats_round(tiny_encoder: Path, precision: str) -> None:
     assert not np.array_equal(exact, rounded)
 
 
+def test_int8_of_an_encoder_with_a_part_of_the_name_transformer(tmp_path: Path) -> None:
+    folder = make_encoder(tmp_path / "encoder", "distilbert")
+    exact, rounded = (open_encoder(folder, precision=one).encode(NAMES) for one in ("fp32", "int8"))
+    assert (exact * rounded).sum(1).min() > 0.98
+    assert not np.array_equal(exact, rounded)
+
+
 def test_hash_is_of_content_not_of_place_or_format(tiny_encoder: Path, tmp_path: Path) -> None:
     first = open_encoder(tiny_encoder)
     pretrained = AutoModel.from_pretrained(tiny_encoder, torch_dtype=torch.float32)

@@ -7,6 +7,8 @@ from torch import nn
 from spacy_bioclin.encoders import precision
 from spacy_bioclin.encoders.precision import choose_precision, convert_linear_layers
 from spacy_bioclin.errors import BioclinError
+from tests.encoders.test_encoder import ARCHITECTURES, make_nlp
+from tests.util import TEXTS, make_encoder
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
@@ -81,3 +83,16 @@ def test_converted_copy_is_close_and_leaves_the_original(dtype):
     assert type(network.block[0]) is nn.Linear
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, before[name])
+
+
+@pytest.mark.parametrize(("model_type", "kind"), ARCHITECTURES)
+def test_int8_is_near_fp32(tmp_path, model_type, kind):
+    nlp = make_nlp(make_encoder(tmp_path, model_type, kind))
+    nlp.initialize()
+    model, doc = nlp.get_pipe("transformer").model, nlp.make_doc(TEXTS[0])
+    vectors = {}
+    for name in ("fp32", "int8"):
+        model.shim.precision = name
+        vectors[name] = model.predict([doc]).model_output.last_hidden_state
+    difference = (vectors["int8"] - vectors["fp32"]).abs().mean() / vectors["fp32"].abs().mean()
+    assert 0 < difference < 0.05
