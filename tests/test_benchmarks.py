@@ -26,34 +26,26 @@ PARTS = {
     "benchmarks.corpora",
     "benchmarks.before_after_worker",
     "benchmarks.accuracy.ner_summary",
-    "benchmarks.accuracy.readme",
     "benchmarks.context.texts",
     "benchmarks.harness",
     "benchmarks.house_source",
-    "benchmarks.readme",
-    "benchmarks.readme_context",
     "benchmarks.readme_models",
     "benchmarks.readme_ner",
     "benchmarks.heads.parity_huggingface",
-    "benchmarks.heads.readme",
-    "benchmarks.papers.readme",
-    "benchmarks.pretraining.readme",
-    "benchmarks.runner.readme",
-    "benchmarks.training.readme",
     "benchmarks.deid.phi_suite.generate",
     "benchmarks.deid.phi_suite.templates",
     "benchmarks.deid.phi_suite.values",
     "benchmarks.linking.names",
     "benchmarks.linking.systems",
     "benchmarks.speed.pipelines",
-    "benchmarks.speed.readme",
     "benchmarks.speed.systems",
     "benchmarks.speed.training_systems",
     "benchmarks.training.trainer_huggingface",
     "benchmarks.training.trainer_scoring",
-} | {name for name in MODULES if name.startswith("benchmarks.defects.")} - {
-    "benchmarks.defects.compare"
 }
+PARTS |= {name for name in MODULES if name.endswith(".readme")}
+PARTS |= {name for name in MODULES if name.startswith("benchmarks.defects.")}
+PARTS -= {"benchmarks.defects.compare"}
 
 
 def load(name):
