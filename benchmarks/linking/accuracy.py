@@ -148,7 +148,8 @@ class Texts:
         texts = [self.expand(m.doc, m.text) for m in mentions]
         for mention, text, split in zip(mentions, texts, linker.parts(texts), strict=True):
             stated = mention.parts if len(mention.parts) == len(mention.ids) else ()
-            yield from pair_parts(text, stated or split, mention.ids, self.note[mention.doc])
+            note = self.note[mention.doc]
+            yield from pair_parts(text, stated or split, mention.ids, note, mention.text)
 
 
 def link(linker: Linker, split: Split) -> list[LinkedMention]:

@@ -25,6 +25,7 @@ FEATURES = (
     "length",  # bytes of the shorter of text and best name, divided by those of the longer
     "meaning",  # highest cosine of the encoder's vectors of text and names
     "same_mention",  # share of the training mentions with this text that meant the concept
+    "same_count",  # log(1 + training mentions with this text that meant the concept)
     "similar_mention",  # highest cosine of a training mention that meant the concept
     "near_mention",  # highest cosine of the vector of a training mention that meant the concept
     "frequency",  # log(1 + training mentions of the concept)
@@ -120,10 +121,11 @@ class CandidateGenerator:
         vectors = self.meanings.encode(texts) if self.meanings is not None else None
         pairs = _Pairs(len(self.kb))
         if self.learned is not None:
-            rows, concepts, shares, cosines = self.learned.find(
+            rows, concepts, shares, counts, cosines = self.learned.find(
                 texts, keys, folds, self.n_candidates
             )
             pairs.add(rows, concepts, "same_mention", shares)
+            pairs.add(rows, concepts, "same_count", counts)
             pairs.add(rows, concepts, "similar_mention", cosines)
             if vectors is not None:
                 rows, concepts, cosines = self.learned.find_meaning(

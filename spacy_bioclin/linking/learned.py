@@ -4,6 +4,7 @@ ranker can learn from a mention as if its own note had not been seen."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import log1p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,15 +109,15 @@ class LearnedNames:
 
     def find(
         self, texts: Sequence[str], keys: Sequence[str], folds: Sequence[int | None], n: int
-    ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
         """Find the concepts of mentions that are written like some texts.
 
         texts (Sequence[str]), keys (Sequence[str]): Mentions and their keys.
         folds (Sequence[int | None]): Fold whose mentions are ignored for each text.
         n (int): How many similar mentions to use.
         RETURNS (tuple): For each pair that is found: row of the text, row of the concept, share of
-            the mentions with this text (else with this key) that meant it, and highest cosine of a
-            mention that meant it.
+            the mentions with this text (else with this key) that meant it, log of 1 + their number,
+            and highest cosine of a mention that meant it.
         """
         found: dict[tuple[int, int], list[float]] = {}
         if self._index is not None:
@@ -126,16 +127,17 @@ class LearnedNames:
                     if row < 0:
                         break
                     for concept, _ in self._keys.concepts(row, fold):
-                        found.setdefault((i, concept), [0.0, cosine])
+                        found.setdefault((i, concept), [0.0, 0.0, cosine])
         for i, (text, key, fold) in enumerate(zip(texts, keys, folds, strict=True)):
             counts = self._texts.concepts(self._texts.rows.get(normalize(text)), fold)
             counts = counts or self._keys.concepts(self._keys.rows.get(key), fold)
             total = sum(count for _, count in counts) + SHRINK
             for concept, count in counts:
-                found.setdefault((i, concept), [0.0, 1.0])[0] = count / total
+                pair = found.setdefault((i, concept), [0.0, 0.0, 1.0])
+                pair[:2] = [count / total, log1p(count)]
         where = np.array(list(found), np.int64).reshape(-1, 2)
-        values = np.array(list(found.values()), np.float32).reshape(-1, 2)
-        return where[:, 0], where[:, 1], values[:, 0], values[:, 1]
+        values = np.array(list(found.values()), np.float32).reshape(-1, 3)
+        return where[:, 0], where[:, 1], values[:, 0], values[:, 1], values[:, 2]
 
     def frequency(self, concepts: IntArray, folds: IntArray) -> IntArray:
         """Count the training mentions of concepts.

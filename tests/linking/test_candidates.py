@@ -115,6 +115,7 @@ def test_training_mentions_bring_concepts_and_their_frequency(clinic, find):
     # 3 of 4 mentions, and half a mention for the doubt.
     assert found["C5"]["same_mention"] == pytest.approx(3 / 4.5)
     assert found["C10"]["same_mention"] == pytest.approx(1 / 4.5)
+    assert found["C5"]["same_count"] == pytest.approx(np.log(4))
     assert found["C5"]["frequency"] == pytest.approx(np.log(4))
     assert found["C5"]["seen"] == 1
     assert found["C5"]["name"] is None

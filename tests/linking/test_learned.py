@@ -10,8 +10,9 @@ from spacy_bioclin.linking.names.normalize import name_key
 
 
 def find(learned, clinic, text, fold=None, n=5):
-    rows, concepts, shares, cosines = learned.find([text], [name_key(text)], [fold], n)
+    rows, concepts, shares, counts, cosines = learned.find([text], [name_key(text)], [fold], n)
     assert rows.tolist() == [0] * len(rows)
+    assert [share > 0 for share in shares] == [count > 0 for count in counts]
     return {
         clinic.ids[int(concept)]: (pytest.approx(share), pytest.approx(cosine, abs=1e-4))
         for concept, share, cosine in zip(concepts, shares, cosines, strict=True)

@@ -42,29 +42,30 @@ def gather_mentions(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[T
     """
     kb = linker.generator.kb
     texts: list[str] = []
-    found: list[tuple[tuple[str, ...], int]] = []
+    found: list[tuple[tuple[str, ...], int, str]] = []
     for note, doc in enumerate(docs):
         spans = layer.spans(doc)
         texts += mention_texts(doc, spans, find_abbreviations(doc.text))
-        found += [(_own_ids(gold_ids([span.kb_id_]), kb), note) for span in spans]
+        found += [(_own_ids(gold_ids([span.kb_id_]), kb), note, span.text) for span in spans]
     mentions = []
-    for text, parts, (ids, note) in zip(texts, linker.parts(texts), found, strict=True):
-        mentions += pair_parts(text, parts, ids, note)
+    for text, parts, (ids, note, written) in zip(texts, linker.parts(texts), found, strict=True):
+        mentions += pair_parts(text, parts, ids, note, written)
     return mentions
 
 
 def pair_parts(
-    text: str, parts: Sequence[str], ids: tuple[str, ...], note: int
+    text: str, parts: Sequence[str], ids: tuple[str, ...], note: int, written: str
 ) -> list[TrainMention]:
     """Assign the ids of a mention to its parts.
 
     text (str), parts (Sequence[str]): The mention and its parts.
     ids (tuple[str, ...]): What it means; a mention with one id is not split.
     note (int): Number of its note.
+    written (str): The mention as the note has it.
     RETURNS (list[TrainMention]): One id for each part if there are as many, else all for each.
     """
     if len(ids) == 1:
-        return [TrainMention(text, ids, note)]
+        return [TrainMention(text, ids, note, written if written != text else "")]
     own = len(parts) == len(ids)
     return [TrainMention(part, (ids[i],) if own else ids, note) for i, part in enumerate(parts)]
 
@@ -81,9 +82,10 @@ def train_linker(
     learned = LearnedNames(
         linker.generator.kb,
         (
-            LearnedMention(mention.text, mention.ids[0], mention.note % N_FOLDS)
+            LearnedMention(form, mention.ids[0], mention.note % N_FOLDS)
             for mention in mentions
             if len(mention.ids) == 1
+            for form in mention.forms
         ),
     )
     linker.generator.learn(learned)

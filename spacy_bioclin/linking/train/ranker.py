@@ -20,11 +20,19 @@ class TrainMention(NamedTuple):
     text (str): The text of the note, with its abbreviations expanded.
     ids (tuple[str, ...]): Ids of the knowledge base, any of which is right; () is NIL.
     note (int): Number of its note; mentions in the same fold of notes do not help each other.
+    written (str): The text as the note has it, if abbreviations were expanded in it. It is learned,
+        too: other notes use the same short form without a definition.
     """
 
     text: str
     ids: tuple[str, ...]
     note: int
+    written: str = ""
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The text, and the text as the note has it if it differs."""
+        return (self.text, self.written) if self.written else (self.text,)
 
 
 class RankerSettings(NamedTuple):
@@ -56,19 +64,21 @@ def fit_ranker(
     generator (CandidateGenerator): Knows the names that were learned from these mentions.
     mentions (Sequence[TrainMention]): All mentions, with repetitions.
     settings (RankerSettings): Settings of the training.
-    RETURNS (tuple[Ranker, dict]): The ranker, and counts: mentions, different ones, those whose
-        concept was found, loss of the first and last epoch.
+    RETURNS (tuple[Ranker, dict]): The ranker, and counts: mentions, different forms of them, those
+        whose concept was found, loss of the first and last epoch.
     RAISES (BioclinError): No mention has its concept among the candidates.
     """
-    counts = Counter((m.text, m.ids, m.note % N_FOLDS) for m in mentions)
+    counts = Counter((form, m.ids, m.note % N_FOLDS) for m in mentions for form in m.forms)
     cases = list(counts)
     pools = generator([text for text, _, _ in cases], [fold for _, _, fold in cases])
     kb = generator.kb
     wanted = [{kb.number(id) for id in ids} - {None} for _, ids, _ in cases]
-    found = [
-        bool(rows & set(pool.concepts.tolist())) for rows, pool in zip(wanted, pools, strict=True)
-    ]
-    if not any(found):
+    found = {
+        case
+        for case, rows, pool in zip(cases, wanted, pools, strict=True)
+        if rows & set(pool.concepts.tolist())
+    }
+    if not found:
         raise BioclinError(
             f"ranker: of {len(mentions):,} mentions none has its concept among the candidates: do "
             "the ids of the corpus belong to this knowledge base?"
@@ -79,7 +89,7 @@ def fit_ranker(
     report = {
         "mentions": len(mentions),
         "different": len(cases),
-        "found": sum(counts[case] for case, hit in zip(cases, found, strict=True) if hit),
+        "found": sum((m.text, m.ids, m.note % N_FOLDS) in found for m in mentions),
         "loss": [losses[0], losses[-1]],
     }
     return Ranker(model), report

@@ -55,6 +55,14 @@ def test_training_learns_names_priors_and_nil(linker):
     assert report["loss"][1] < report["loss"][0]
 
 
+def test_a_short_form_is_learned_with_its_definition(linker):
+    """Notes define "AKI", and another note has it without a definition."""
+    mentions = [TrainMention("acute kidney injury", ("C2",), note, "AKI") for note in range(5)]
+    _, report = train_linker(linker, mentions, SETTINGS)
+    assert [link.kb_id for link in linker([Mention("AKI"), Mention("aki")])] == ["C2", "C2"]
+    assert (report["mentions"], report["found"], report["learned"]) == (5, 5, 10)
+
+
 def test_same_seed_same_ranker(linker):
     first, _ = train_linker(linker, train_mentions(), SETTINGS)
     linker.generator.learned = None
@@ -108,7 +116,7 @@ def test_loss_of_the_first_update_is_the_listwise_one():
     ],
 )
 def test_parts_and_ids(parts, ids, expected):
-    assert [m[:2] for m in pair_parts("a and b", parts, ids, 3)] == expected
+    assert [m[:2] for m in pair_parts("a and b", parts, ids, 3, "a and b")] == expected
 
 
 def test_mention_learned_whole_is_not_taken_apart(linker):
@@ -130,7 +138,7 @@ def test_gold_docs_expand_abbreviations_and_alternative_ids(linker):
     text = "Acute kidney injury (AKI). Later AKI was gone."
     doc = make_doc(nlp, text, (33, 36, "C20"))
     assert gather_mentions([doc], linker, Layer(None, None)) == [
-        TrainMention("Acute kidney injury", ("C2",), 0)
+        TrainMention("Acute kidney injury", ("C2",), 0, "AKI")
     ]
     assert gather_mentions([doc], linker, Layer(None, ["OTHER"])) == []
     [linked] = link_gold([doc], linker, Layer(None, None))
