@@ -31,9 +31,17 @@ FEATURES = (
     "frequency",  # log(1 + training mentions of the concept)
     "seen",  # the concept is in the training data
     "short",  # the text has at most three letters
+    "similar_gap",  # how far `similar` is below the highest of the candidates of the text
+    "similar_mention_gap",  # the same for `similar_mention`
+    "meaning_gap",  # the same for `meaning`
 )
 N_FEATURES = len(FEATURES)
 COLUMN = {name: i for i, name in enumerate(FEATURES)}
+GAPS = {
+    "similar_gap": "similar",
+    "similar_mention_gap": "similar_mention",
+    "meaning_gap": "meaning",
+}
 # Names that are searched for each requested concept.
 NAMES_PER_CONCEPT = 2
 MIN_SHORT = 4
@@ -200,6 +208,12 @@ class CandidateGenerator:
                 own = self.meanings.vectors_of(found)
                 np.maximum(column, (own * vectors[rows]).sum(1), out=column)
         ends = np.searchsorted(rows, np.arange(len(texts) + 1))
+        n_candidates = np.diff(ends)
+        starts = ends[:-1][n_candidates > 0]
+        for gap, name in GAPS.items():
+            column = features[:, COLUMN[name]]
+            best = np.maximum.reduceat(column, starts) if len(starts) else column
+            features[:, COLUMN[gap]] = np.repeat(best, n_candidates[n_candidates > 0]) - column
         return [Pool(concepts[a:b], names[a:b], features[a:b]) for a, b in pairwise(ends)]
 
 

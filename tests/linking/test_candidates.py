@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_bioclin.linking.candidates import COLUMN, CandidateGenerator
+from spacy_bioclin.linking.candidates import COLUMN, GAPS, CandidateGenerator
 from spacy_bioclin.linking.learned import LearnedMention, LearnedNames
 
 
@@ -122,6 +122,21 @@ def test_training_mentions_bring_concepts_and_their_frequency(clinic, find):
     without = find("low hb", fold=0, learned=learned)
     assert without["C5"]["same_mention"] == pytest.approx(1 / 2.5)
     assert without["C5"]["frequency"] == pytest.approx(np.log(2))
+
+
+@pytest.mark.parametrize("n_empty", [0, 2])
+def test_gaps_are_those_to_the_best_candidate_of_the_text(clinic, n_empty):
+    learned = LearnedNames(clinic, [LearnedMention("renal failures", "C1", 0)])
+    meanings = None if n_empty else Toy(clinic)
+    generator = CandidateGenerator(
+        clinic, n_candidates=5, lang="en", meanings=meanings, learned=learned
+    )
+    pools = generator(["renal failure", "qqqq", "cold", ""])
+    assert [len(pool.concepts) for pool in pools].count(0) == n_empty
+    for pool in pools:
+        for gap, name in GAPS.items():
+            column = pool.features[:, COLUMN[name]]
+            assert pool.features[:, COLUMN[gap]] == pytest.approx(column.max(initial=0) - column)
 
 
 def test_short_texts_are_marked(find):
