@@ -8,12 +8,16 @@ def main() -> None:
     """Run the command line. Ctrl-C ends it without a traceback also while it is imported."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
-    from .interrupts import watched
+    from .interrupts import end_if_caught, watched
 
-    with watched():
-        from .cli import app
+    try:
+        with watched():
+            from .cli import app
 
-        app()
+            app()
+    except KeyboardInterrupt:  # the signal came between two lines of `watched`
+        end_if_caught()
+        raise
 
 
 def _end(number: int, frame: object) -> None:

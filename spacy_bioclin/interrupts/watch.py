@@ -146,16 +146,21 @@ def watched() -> Iterator[None]:
     try:
         yield
     finally:
-        _State.deferred += 1
-        _ignore_signals()
-        _State.deferred -= 1
-        _remove_temporary()
-        if _State.caught:
-            say(_State.caught)
-            end_children()
-            atexit._run_exitfuncs()
-            _flush()
-            os._exit(exit_code(_State.caught))  # to tear the interpreter down takes too long
+        end_if_caught()
+
+
+def end_if_caught() -> None:
+    """Clean up, and end the process if a signal has come. Later signals are ignored."""
+    _State.deferred += 1
+    _ignore_signals()
+    _State.deferred -= 1
+    _remove_temporary()
+    if _State.caught:
+        say(_State.caught)
+        end_children()
+        atexit._run_exitfuncs()
+        _flush()
+        os._exit(exit_code(_State.caught))  # to tear the interpreter down takes too long
 
 
 def caught() -> int:

@@ -247,6 +247,44 @@ def test_ctrl_c_while_the_command_starts(delay, tmp_path):
     assert left_in(tmp_path) <= {"note.txt", "out.txt", "out.txt.audit.json"}
 
 
+@pytest.mark.parametrize("when", ["before the block", "in `with`", "after the block"])
+def test_ctrl_c_between_the_lines(when, tmp_path):
+    """The signal comes when no `try` of `watched` is open."""
+    program = f"""
+        import contextlib, os, signal
+        from spacy_bioclin import __main__, cli
+        from spacy_bioclin.interrupts import watch
+
+        def then_interrupt(function):
+            def run(*arguments):
+                found = function(*arguments)
+                os.kill(os.getpid(), signal.SIGINT)
+                return found
+            return run
+
+        where, name = {{
+            "before the block": (watch, "_install"),
+            "in `with`": (contextlib._GeneratorContextManager, "__enter__"),
+            "after the block": (watch, "_ignore_signals"),
+        }}[{when!r}]
+        cli.app = lambda: None
+        setattr(where, name, then_interrupt(getattr(where, name)))
+        __main__.main()
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+    )
+    if when == "after the block":  # signals are ignored by then
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        line = "bioclin: interrupted (Ctrl-C): nothing was written; run the same command again\n"
+        assert (done.returncode, done.stderr) == (130, line)
+
+
 N = 1200
 
 
