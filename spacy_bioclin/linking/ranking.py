@@ -101,7 +101,10 @@ class Ranker:
     def from_dict(cls, data: Mapping[str, Any]) -> "Ranker":
         """Make it from the values of `to_dict`.
 
-        RAISES (BioclinError): It was trained with other features than those of this version, or the
+        Features that it was trained without weigh nothing: a ranker of an older version ranks as
+        it did there.
+
+        RAISES (BioclinError): It was trained with features that this version does not have, or the
             weights are damaged.
         """
         try:
@@ -110,16 +113,20 @@ class Ranker:
             (n_hidden,) = weights["hidden_bias"].shape
         except (KeyError, TypeError, ValueError):
             raise BioclinError(f"ranker.json: is damaged; {AGAIN}") from None
-        if features != FEATURES:
+        if not set(features) <= set(FEATURES) or len(set(features)) < len(features):
             raise BioclinError(
                 "ranker: trained with the features of another version of spacy-bioclin; train it "
                 "again with `bioclin train-linker`"
             )
-        sizes = {"features": N_FEATURES, "hidden": n_hidden}
+        sizes = {"features": len(features), "hidden": n_hidden}
+        columns = [COLUMN[name] for name in features]
         for name, axes in WEIGHTS.items():
             values = weights[name]
             if values.shape != tuple(sizes[axis] for axis in axes):
                 raise BioclinError(f"ranker.json: {name} has another shape; {AGAIN}")
             if not (np.abs(values) < MAX_WEIGHT).all():
                 raise BioclinError(f"ranker.json: {name} has a weight that is no number; {AGAIN}")
+            if axes[:1] == ("features",):
+                weights[name] = np.zeros((N_FEATURES, *values.shape[1:]))
+                weights[name][columns] = values
         return cls(weights)

@@ -61,10 +61,29 @@ def test_untrained_weights():
     assert wanted[1] < UNTRAINED_NIL < wanted[0]
 
 
-def test_round_trip_as_json_and_other_features():
+def test_round_trip_as_json():
     data = json.loads(json.dumps(network().to_dict()))
     rows = np.stack([features(exact=1, similar=0.5)])
     assert Ranker.from_dict(data).scores(rows).tolist() == [3.25]
     data["features"] = data["features"][1:]
-    with pytest.raises(BioclinError, match="train it again"):
+    with pytest.raises(BioclinError, match=r"scale has another shape; .* train it again"):
+        Ranker.from_dict(data)
+
+
+def test_a_ranker_with_fewer_features_ranks_as_before():
+    """That of an older version, which had them in another order, too."""
+    data = json.loads(json.dumps(network().to_dict()))
+    kept = [name for name in reversed(data["features"]) if name != "similar_gap"]
+    old = {**data, "features": kept, "weights": {**data["weights"]}}
+    for name in ("scale", "hidden", "direct"):
+        old["weights"][name] = [data["weights"][name][COLUMN[feature]] for feature in kept]
+    rows = np.stack([features(exact=1, similar=0.5, similar_gap=0.7)])
+    assert Ranker.from_dict(old).scores(rows).tolist() == [3.25]
+    assert Ranker.from_dict(old).weights["direct"].shape == (len(COLUMN),)
+
+
+@pytest.mark.parametrize("names", [["exact", "smell"], ["exact", "exact"]])
+def test_unknown_features_are_an_error(names):
+    data = {**network().to_dict(), "features": names}
+    with pytest.raises(BioclinError, match="features of another version"):
         Ranker.from_dict(data)
