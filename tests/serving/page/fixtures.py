@@ -1,5 +1,6 @@
 """The page of a service in Chromium, and a small pipeline that has something to show."""
 
+import gc
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,9 +97,14 @@ def page_url(page_nlp: Language) -> Iterator[str]:
     """The address of a service of the small pipeline."""
     from tests.serving.util import running
 
-    # A machine that does other work as well may take minutes for the largest note.
+    # As `bioclin serve` does. Else each collection looks through all that other tests have left,
+    # which takes minutes for the largest note.
+    gc.collect()
+    gc.freeze()
+    # So may a machine that does other work as well.
     with running(page_nlp, timeout=400.0) as service:
         yield f"{service.url}/"
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
