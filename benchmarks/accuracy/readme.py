@@ -46,6 +46,7 @@ def list_gains_of_dev() -> list[str]:
     without = {
         tuple(trial[key] for key in setting): trial
         for trial in sorted(load("ner_sm")["trials"], key=lambda trial: -trial["updates"])
+        if not trial.get("after")
     }  # those with the fewest updates, which are those of benchmarks/accuracy/ner.py
     pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for trial in load("ner_sm_with_dev")["trials"]:

@@ -133,11 +133,11 @@ class LearnedNames:
             counts = counts or self._keys.concepts(self._keys.rows.get(key), fold)
             total = sum(count for _, count in counts) + SHRINK
             for concept, count in counts:
-                pair = found.setdefault((i, concept), [0.0, 0.0, 1.0])
-                pair[:2] = [count / total, log1p(count)]
+                values = found.setdefault((i, concept), [0.0, 0.0, 1.0])
+                values[:2] = [count / total, log1p(count)]
         where = np.array(list(found), np.int64).reshape(-1, 2)
-        values = np.array(list(found.values()), np.float32).reshape(-1, 3)
-        return where[:, 0], where[:, 1], values[:, 0], values[:, 1], values[:, 2]
+        shares, counts, cosines = np.array(list(found.values()), np.float32).reshape(-1, 3).T
+        return where[:, 0], where[:, 1], shares, counts, cosines
 
     def frequency(self, concepts: IntArray, folds: IntArray) -> IntArray:
         """Count the training mentions of concepts.
