@@ -154,7 +154,9 @@ class Texts:
 
 def link(linker: Linker, split: Split) -> list[LinkedMention]:
     texts = Texts(split)
-    mentions = [Mention(texts.expand(m.doc, m.text)) for m in split.mentions]
+    mentions = [
+        Mention(texts.expand(m.doc, m.text), note=texts.note[m.doc]) for m in split.mentions
+    ]
     found = linker.rankings(mentions)
     return [
         to_linked(mention, *rankings, nil=nil)

@@ -34,6 +34,7 @@ FEATURES = (
     "similar_gap",  # how far `similar` is below the highest of the candidates of the text
     "similar_mention_gap",  # the same for `similar_mention`
     "meaning_gap",  # the same for `meaning`
+    "in_note",  # another text of the note surely means the concept (notes.py)
 )
 N_FEATURES = len(FEATURES)
 COLUMN = {name: i for i, name in enumerate(FEATURES)}

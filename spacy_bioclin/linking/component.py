@@ -204,7 +204,7 @@ class ConceptLinker(Pipe):
         linker = self.linker
         found: list[tuple[list[Abbreviation], list[int]]] = []
         mentions: list[Mention] = []
-        for doc in docs:
+        for note, doc in enumerate(docs):
             abbreviations = find_abbreviations(doc.text) if self.expand_abbreviations else []
             spans = get_spans(doc, self.spans_key)
             chosen = [
@@ -215,7 +215,7 @@ class ConceptLinker(Pipe):
             ]
             wanted = [spans[i] for i in chosen]
             texts = mention_texts(doc, wanted, abbreviations)
-            mentions += (Mention(t, s.label_) for t, s in zip(texts, wanted, strict=True))
+            mentions += (Mention(t, s.label_, note) for t, s in zip(texts, wanted, strict=True))
             found.append((abbreviations, chosen))
         links = iter(linker(mentions))
         return [DocLinks(abbrs, {i: next(links) for i in chosen}) for abbrs, chosen in found]

@@ -1,7 +1,7 @@
 """Link mentions to concepts: candidates, ranking and the choice, without spaCy."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,13 @@ from .kb.concepts import AND, is_type
 from .kb.knowledge_base import KnowledgeBase
 from .names.composites import split_composite
 from .names.normalize import name_key
+from .notes import Evidence, NoteConcepts, add_support
 from .ranking import Ranker
 
 # Mentions whose links are cached, because notes of one hospital repeat themselves.
 MAX_REMEMBERED = 50_000
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Mention(NamedTuple):
@@ -23,10 +26,25 @@ class Mention(NamedTuple):
 
     text (str): The text of the note, with its abbreviations expanded.
     label (str): Entity label, for the filter by type.
+    note (int): Number of its note, whose other mentions a trained ranker looks at.
     """
 
     text: str
     label: str = ""
+    note: int = 0
+
+
+class Question(NamedTuple):
+    """A mention without its note: those of one question have the same link.
+
+    text (str), label (str): As in `Mention`.
+    support (tuple[tuple[int, ...], ...]): For each part of the text, its candidates that other
+        texts of the note surely mean; () if nothing is known of the note.
+    """
+
+    text: str
+    label: str
+    support: tuple[tuple[int, ...], ...] = ()
 
 
 class RankedPool(NamedTuple):
@@ -79,7 +97,9 @@ class Linker:
     ) -> None:
         self.generator, self.ranker, self.lang = generator, ranker, lang
         self.types, self.n_shown, self.threshold = types, n_shown, threshold
-        self._cache: dict[Mention, Link] = {}  # the longest unused first
+        # The longest unused first.
+        self._cache: dict[Question, Link] = {}
+        self._evidence: dict[str, list[Evidence]] = {}
 
     def __call__(self, mentions: Sequence[Mention]) -> list[Link]:
         """Link mentions; each different one is looked up once.
@@ -87,24 +107,18 @@ class Linker:
         mentions (Sequence[Mention]): Of any number of notes.
         RETURNS (list[Link]): One for each.
         """
-        # Other threads may use and clear the cache meanwhile.
-        cache = self._cache
-        known: dict[Mention, Link] = {}
-        for mention in dict.fromkeys(mentions):
-            link = cache.pop(mention, None)
-            if link is not None:
-                known[mention] = link
-        new = [mention for mention in dict.fromkeys(mentions) if mention not in known]
-        known.update(zip(new, self._link(new), strict=True))
-        cache.update(known)
-        if len(cache) > MAX_REMEMBERED:
-            for mention in list(cache)[: len(cache) - MAX_REMEMBERED]:
-                cache.pop(mention, None)
-        return [known[mention] for mention in mentions]
+        pools: dict[str, Pool] = {}
+        questions = self._ask(mentions, pools)
+        known = _recall(self._cache, questions)
+        new = [question for question in dict.fromkeys(questions) if question not in known]
+        known.update(zip(new, self._link(new, pools), strict=True))
+        _remember(self._cache, known)
+        return [known[question] for question in questions]
 
     def forget(self) -> None:
         """Clear the cache, because candidates or ranking have changed."""
         self._cache.clear()
+        self._evidence.clear()
 
     def parts(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Split composite texts into their parts.
@@ -134,16 +148,47 @@ class Linker:
             best first, and whether it is NIL.
         """
         found = []
-        parts = self.parts([mention.text for mention in mentions])
-        for ranked in self._rank(mentions, parts):
+        pools: dict[str, Pool] = {}
+        questions = self._ask(mentions, pools)
+        parts = self.parts([question.text for question in questions])
+        for ranked in self._rank(questions, parts, pools):
             ids = tuple([self._id(pool, i) for i in order] for pool, order, _ in ranked)
             found.append((ids, not self._choose(ranked)))
         return found
 
-    def _link(self, mentions: Sequence[Mention]) -> list[Link]:
+    def _ask(self, mentions: Sequence[Mention], pools: dict[str, Pool]) -> list[Question]:
+        """Replace the note of mentions by what its other mentions say about them.
+
+        pools (dict[str, Pool]): The candidates of each text that is looked up are added to it.
+        """
+        if not self.ranker.reads_notes:
+            return [Question(text, label) for text, label, _ in mentions]
+        texts = [mention.text for mention in mentions]
+        known = _recall(self._evidence, texts)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        parts = self.parts(new)
+        self._find(parts, pools)
+        for text, split in zip(new, parts, strict=True):
+            known[text] = [Evidence.of(pools[part], part) for part in split]
+        _remember(self._evidence, known)
+        notes = NoteConcepts()
+        for text, _, note in mentions:
+            for part in known[text]:
+                notes.add(note, part)
+        return [
+            Question(text, label, tuple(notes.support(note, part) for part in known[text]))
+            for text, label, note in mentions
+        ]
+
+    def _find(self, parts: Iterable[Iterable[str]], pools: dict[str, Pool]) -> None:
+        """Look up the parts of texts that are not among the pools yet."""
+        texts = list(dict.fromkeys(part for split in parts for part in split if part not in pools))
+        pools.update(zip(texts, self.generator(texts), strict=True))
+
+    def _link(self, questions: Sequence[Question], pools: dict[str, Pool]) -> list[Link]:
         links = []
-        parts = self.parts([mention.text for mention in mentions])
-        for ranked, split in zip(self._rank(mentions, parts), parts, strict=True):
+        parts = self.parts([question.text for question in questions])
+        for ranked, split in zip(self._rank(questions, parts, pools), parts, strict=True):
             names = split if len(split) > 1 else ("",)
             shown = [
                 self._candidate(one, i, part)
@@ -154,14 +199,20 @@ class Linker:
         return links
 
     def _rank(
-        self, mentions: Sequence[Mention], parts: Sequence[tuple[str, ...]]
+        self,
+        questions: Sequence[Question],
+        parts: Sequence[tuple[str, ...]],
+        pools: dict[str, Pool],
     ) -> Iterator[list[RankedPool]]:
-        """Yield the ranked candidates of the parts of each mention."""
-        texts = list(dict.fromkeys(part for split in parts for part in split))
-        pools = dict(zip(texts, self.generator(texts), strict=True))
-        for mention, split in zip(mentions, parts, strict=True):
-            wanted = self.types.get(mention.label)
-            yield [rank_pool(pools[part], self.ranker, self.generator.kb, wanted) for part in split]
+        """Yield the ranked candidates of the parts of each text."""
+        self._find(parts, pools)
+        for (_, label, support), split in zip(questions, parts, strict=True):
+            wanted = self.types.get(label)
+            known = [
+                add_support(pools[part], concepts)
+                for part, concepts in zip(split, support or [()] * len(split), strict=True)
+            ]
+            yield [rank_pool(pool, self.ranker, self.generator.kb, wanted) for pool in known]
 
     def _choose(self, ranked: Sequence[RankedPool]) -> str:
         """Join the best id of each part, or return "" if one of them is NIL: a composite mention
@@ -194,6 +245,24 @@ class Linker:
         )
         how = next((text for way, text in ways if features[COLUMN[way]]), "training mention")
         return f"{how}: {self.generator.kb.names[name]}" if name >= 0 else how
+
+
+def _recall(cache: dict[K, V], keys: Iterable[K]) -> dict[K, V]:
+    """Take what is known of some keys out of a cache, which other threads may clear meanwhile."""
+    found = {}
+    for key in dict.fromkeys(keys):
+        value = cache.pop(key, None)
+        if value is not None:
+            found[key] = value
+    return found
+
+
+def _remember(cache: dict[K, V], known: Mapping[K, V]) -> None:
+    """Put what is known at the end of a cache, and forget what was unused for the longest time."""
+    cache.update(known)
+    if len(cache) > MAX_REMEMBERED:
+        for key in list(cache)[: len(cache) - MAX_REMEMBERED]:
+            cache.pop(key, None)
 
 
 def rank_pool(

@@ -66,6 +66,12 @@ class Ranker:
         }
         return cls(weights)
 
+    @property
+    def reads_notes(self) -> bool:
+        """Whether it weighs what other mentions of a note mean."""
+        column = COLUMN["in_note"]
+        return any(self.weights[name][column].any() for name in ("hidden", "direct"))
+
     def scores(self, features: FloatArray) -> FloatArray:
         """Compute the scores of candidates.
 

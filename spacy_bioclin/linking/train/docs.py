@@ -11,7 +11,7 @@ from ...tokenization.defined_abbreviations import find_abbreviations
 from ..bundle import TrainedModel
 from ..docs import mention_texts
 from ..kb.knowledge_base import KnowledgeBase
-from ..learned import N_FOLDS, LearnedMention, LearnedNames
+from ..learned import LearnedMention, LearnedNames
 from ..linker import Linker, Mention
 from .ranker import RankerSettings, TrainMention, fit_ranker
 
@@ -82,7 +82,7 @@ def train_linker(
     learned = LearnedNames(
         linker.generator.kb,
         (
-            LearnedMention(form, mention.ids[0], mention.note % N_FOLDS)
+            LearnedMention(form, mention.ids[0], mention.fold)
             for mention in mentions
             if len(mention.ids) == 1
             for form in mention.forms
@@ -105,7 +105,7 @@ def link_gold(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[LinkedM
     for note, doc in enumerate(docs):
         spans = layer.spans(doc)
         texts = mention_texts(doc, spans, find_abbreviations(doc.text))
-        mentions = [Mention(text, span.label_) for text, span in zip(texts, spans, strict=True)]
+        mentions = [Mention(t, span.label_, note) for t, span in zip(texts, spans, strict=True)]
         for span, (rankings, nil) in zip(spans, linker.rankings(mentions), strict=True):
             ids = _own_ids(gold_ids([span.kb_id_]), linker.generator.kb)
             linked.append(LinkedMention(str(note), span.text, ids, rankings, nil))

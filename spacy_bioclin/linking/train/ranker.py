@@ -1,7 +1,7 @@
 """Train a ranker on linked mentions."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ...errors import BioclinError
 from ..candidates import N_FEATURES, CandidateGenerator, Pool
 from ..learned import N_FOLDS
+from ..notes import Evidence, NoteConcepts, add_support
 from ..ranking import NIL, Ranker
 
 
@@ -33,6 +34,25 @@ class TrainMention(NamedTuple):
     def forms(self) -> tuple[str, ...]:
         """The text, and the text as the note has it if it differs."""
         return (self.text, self.written) if self.written else (self.text,)
+
+    @property
+    def fold(self) -> int:
+        """Fold of its note."""
+        return self.note % N_FOLDS
+
+
+class Case(NamedTuple):
+    """What training mentions with the same features and meaning have in common.
+
+    text (str), ids (tuple[str, ...]): As in `TrainMention`.
+    fold (int): Fold of the notes.
+    support (tuple[int, ...]): Candidates that other texts of the note surely mean.
+    """
+
+    text: str
+    ids: tuple[str, ...]
+    fold: int
+    support: tuple[int, ...]
 
 
 class RankerSettings(NamedTuple):
@@ -68,13 +88,16 @@ def fit_ranker(
         whose concept was found, loss of the first and last epoch.
     RAISES (BioclinError): No mention has its concept among the candidates.
     """
-    counts = Counter((form, m.ids, m.note % N_FOLDS) for m in mentions for form in m.forms)
+    forms = list(dict.fromkeys((form, m.fold) for m in mentions for form in m.forms))
+    looked_up = generator([form for form, _ in forms], [fold for _, fold in forms])
+    known = dict(zip(forms, looked_up, strict=True))
+    counts = _count_cases(mentions, known)
     cases = list(counts)
-    pools = generator([text for text, _, _ in cases], [fold for _, _, fold in cases])
+    pools = [add_support(known[case.text, case.fold], case.support) for case in cases]
     kb = generator.kb
-    wanted = [{kb.number(id) for id in ids} - {None} for _, ids, _ in cases]
+    wanted = [{kb.number(id) for id in case.ids} - {None} for case in cases]
     found = {
-        case
+        (case.text, case.ids, case.fold)
         for case, rows, pool in zip(cases, wanted, pools, strict=True)
         if rows & set(pool.concepts.tolist())
     }
@@ -89,10 +112,30 @@ def fit_ranker(
     report = {
         "mentions": len(mentions),
         "different": len(cases),
-        "found": sum((m.text, m.ids, m.note % N_FOLDS) in found for m in mentions),
+        "found": sum((m.text, m.ids, m.fold) in found for m in mentions),
         "loss": [losses[0], losses[-1]],
     }
     return Ranker(model), report
+
+
+def _count_cases(
+    mentions: Sequence[TrainMention], pools: Mapping[tuple[str, int], Pool]
+) -> Counter[Case]:
+    """Count the different cases to learn from.
+
+    pools (Mapping[tuple[str, int], Pool]): Form and fold of mentions -> candidates.
+    """
+    asked = dict.fromkeys((m.forms, form, m.fold) for m in mentions for form in m.forms)
+    evidence = {key: Evidence.of(pools[key[1:]], *key[0]) for key in asked}
+    notes = NoteConcepts()
+    for m in mentions:
+        notes.add(m.note, evidence[m.forms, m.text, m.fold])
+    counts: Counter[Case] = Counter()
+    for m in mentions:
+        for form in m.forms:
+            support = notes.support(m.note, evidence[m.forms, form, m.fold])
+            counts[Case(form, m.ids, m.fold, support)] += 1
+    return counts
 
 
 def _pad(pools: Sequence[Pool], wanted: Sequence[Collection[Any]]) -> tuple[Tensor, Tensor, Tensor]:
