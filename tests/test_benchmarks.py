@@ -223,3 +223,20 @@ def test_linking_takes_the_pipeline_that_is_best_on_dev(tmp_path, monkeypatch):
         if updates < 3600:  # the best has been removed
             trial.pipeline.mkdir(parents=True)
     assert ner.find_pipeline("sm", "bc5cdr") == ner.TrialName("sm", "bc5cdr", updates=1800).pipeline
+
+
+def test_linking_takes_the_same_training_with_dev(tmp_path, monkeypatch):
+    ner, linking = load("benchmarks.accuracy.ner"), load("benchmarks.linking.accuracy")
+    monkeypatch.setattr(ner, "WORK", tmp_path)
+    assert linking.find_pipelines("sm", "bc5cdr-disease", "test") == {}
+    first = ner.TrialName("sm", "bc5cdr", choice="lexical")
+    harness.write_json(first.folder / "result.json", {"dev_f": 0.8, "choice": "lexical"})
+    later = [first._replace(with_dev=True, after=after) for after in ("ncbi-disease", "")]
+    others = [first._replace(with_dev=True, choice=choice) for choice in ("base", "lexical+rdrop")]
+    for trial in (first, *later, *others):
+        trial.pipeline.mkdir(parents=True)
+    joined = later[-1].folder.with_name(f"{later[-1].folder.name}-joined")
+    joined.mkdir()
+    found = {"train": first.pipeline, "train_dev": later[-1].pipeline, "train_dev_joined": joined}
+    assert linking.find_pipelines("sm", "bc5cdr-disease", "test") == found
+    assert linking.find_pipelines("sm", "bc5cdr-disease", "dev") == {"train": first.pipeline}

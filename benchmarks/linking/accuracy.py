@@ -12,8 +12,9 @@ alignment is resumed.
 
 Corpora, terminologies and gold rules: linking_data.py. For dev the rankers learn from train, for
 test from train and dev, whose mentions BioSyn too adds to its dictionary. NER pipelines for the
-end-to-end figures are those of benchmarks/accuracy/ner.py with seed 0 (learned from train), where
-they are: of trials with several settings, the best on dev.
+end-to-end figures are those of benchmarks/accuracy/ner.py with seed 0, where they are: of trials
+with several settings, the best on dev. For test, mentions are also those of the same training with
+dev, and of its seeds that benchmarks/accuracy/seeds.py joined.
 """
 
 import time
@@ -25,7 +26,7 @@ from typing import Any
 import spacy
 
 from benchmarks import harness
-from benchmarks.accuracy.ner import find_pipeline
+from benchmarks.accuracy.ner import find_pipeline, trials_folder
 from benchmarks.corpora import encoder_folder
 from benchmarks.harness import (
     RESULTS,
@@ -219,10 +220,33 @@ def run_ner(corpus: str, pipeline: Path, split: Split, linker: Linker) -> dict[s
     return result
 
 
-def run(corpus: str, split: str, encoder: Path | None, pipeline: Path | None) -> dict[str, Any]:
+def find_pipelines(encoder: str, corpus: str, split: str) -> dict[str, Path]:
+    """Find the pipelines for the end-to-end figures: what they learned from -> folder."""
+    if not (pipeline := find_pipeline(encoder, NER[corpus][0])):
+        return {}
+    found = {"train": pipeline}
+    trial = pipeline.parent.parent
+    choice = read_json(trial / "result.json")["choice"]
+    same = f"{encoder}-{NER[corpus][0]}-bioclin-0-{choice}-*"
+    for folder in sorted(trials_folder(with_dev=True).glob(same)) if split == "test" else ():
+        joined = folder.name.endswith("-joined")
+        path = folder if joined else folder / "training" / "model-last"
+        if path.is_dir() and "-after-" not in folder.name:
+            found["train_dev_joined" if joined else "train_dev"] = path
+    return found
+
+
+def name_trial(pipeline: Path) -> str:
+    """Name the trial that a pipeline is of."""
+    return pipeline.parent.parent.name if pipeline.name == "model-last" else pipeline.name
+
+
+def run(
+    corpus: str, split: str, encoder: Path | None, pipelines: dict[str, Path]
+) -> dict[str, Any]:
     """Train rankers without and with vectors of an encoder, and score the links.
 
-    pipeline (Path | None): Finds mentions for the end-to-end figures; None leaves them out.
+    pipelines (dict[str, Path]): Find mentions for the end-to-end figures, see `find_pipelines`.
     """
     info = CORPORA[corpus]
     kb = open_kb(info.terminology)
@@ -236,7 +260,7 @@ def run(corpus: str, split: str, encoder: Path | None, pipeline: Path | None) ->
         "concepts": len(kb),
         "names": kb.meta["n_names"],
         "encoder": encoder.parent.name if encoder else None,
-        "ner": pipeline.parent.parent.name if pipeline else None,
+        "ner": {name: name_trial(path) for name, path in pipelines.items()},
     }
     for name in ("lexical", "meaning") if encoder else ("lexical",):
         meanings = None
@@ -259,12 +283,13 @@ def run(corpus: str, split: str, encoder: Path | None, pipeline: Path | None) ->
         mentions = list(Texts(train).train(train.mentions, linker))
         _, report = train_linker(linker, mentions, RankerSettings())
         trained = figures(link(linker, test), train, ids)
-        ner = run_ner(corpus, pipeline, test, linker) if pipeline else None
         result[name] = {
             "untrained": untrained,
             "trained": trained,
             "training": report,
-            **({"end_to_end": ner} if ner else {}),
+            "end_to_end": {
+                name: run_ner(corpus, path, test, linker) for name, path in pipelines.items()
+            },
         }
         for how in ("untrained", "trained"):
             figure = result[name][how]
@@ -277,12 +302,14 @@ def run(corpus: str, split: str, encoder: Path | None, pipeline: Path | None) ->
     return result
 
 
-def kept(corpus: str, split: str, encoder: Path | None, pipeline: Path | None) -> dict[str, Any]:
-    """Run a corpus, or read what was measured before with the same encoder and pipeline."""
+def kept(
+    corpus: str, split: str, encoder: Path | None, pipelines: dict[str, Path]
+) -> dict[str, Any]:
+    """Run a corpus, or read what was measured before with the same encoder and pipelines."""
     parts = [split, corpus, encoder.parent.name if encoder else "lexical"]
-    parts += [pipeline.parent.parent.name] if pipeline else []
+    parts += [name_trial(pipelines["train"]), str(len(pipelines))] if pipelines else []
     path = WORK / "results" / f"{'-'.join(parts)}.json"
-    return keep(path, lambda: run(corpus, split, encoder, pipeline))
+    return keep(path, lambda: run(corpus, split, encoder, pipelines))
 
 
 def main() -> None:
@@ -300,7 +327,8 @@ def main() -> None:
     path = RESULTS / f"linking_accuracy_{split}.json"
     old = read_json(path)["corpora"] if path.exists() else {}
     for corpus in args.corpora:
-        old[corpus] = kept(corpus, split, encoder, find_pipeline(args.ner, NER[corpus][0]))
+        pipelines = find_pipelines(args.ner, corpus, split)
+        old[corpus] = kept(corpus, split, encoder, pipelines)
         write_result(path.stem, {"corpora": {name: old[name] for name in CORPORA if name in old}})
 
 
