@@ -10,11 +10,13 @@ synonyms of all terminologies, embeds the names of each with it, trains the rank
 test split. What is finished is kept in .work/benchmarks/linking_accuracy and not done again; the
 alignment is resumed.
 
-Corpora, terminologies and gold rules: linking_data.py. For dev the rankers learn from train, for
-test from train and dev, whose mentions BioSyn too adds to its dictionary. NER pipelines for the
-end-to-end figures are those of benchmarks/accuracy/ner.py with seed 0, where they are: of trials
-with several settings, the best on dev. For test, mentions are also those of the same training with
-dev, and of its seeds that benchmarks/accuracy/seeds.py joined.
+Corpora, terminologies and gold rules: linking/data.py. For dev the rankers learn from train, for
+test from train and dev, whose mentions BioSyn too adds to its dictionary. Concepts of these
+mentions that the terminology lacks are added to it, as a hospital would.
+
+NER pipelines for the end-to-end figures are those of benchmarks/accuracy/ner.py with seed 0, where
+they are: of trials with several settings, the best on dev. For test, mentions are also those of the
+same training with dev, and of its seeds that benchmarks/accuracy/seeds.py joined.
 """
 
 import time
@@ -66,7 +68,7 @@ from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 from spacy_bioclin.linking.linker import Linker, Mention
 from spacy_bioclin.linking.ranking import Ranker
 from spacy_bioclin.linking.readers import read_concepts
-from spacy_bioclin.linking.train.docs import pair_parts, train_linker
+from spacy_bioclin.linking.train.docs import find_unknown_concepts, pair_parts, train_linker
 from spacy_bioclin.linking.train.ranker import RankerSettings, TrainMention
 from spacy_bioclin.tokenization.defined_abbreviations import (
     expand_abbreviations,
@@ -96,6 +98,42 @@ def open_kb(terminology: str) -> KnowledgeBase:
         path.parent.mkdir(parents=True, exist_ok=True)
         build_kb(TERMINOLOGIES[terminology](), path, meta={"name": terminology})
     return KnowledgeBase.open(path)
+
+
+def add_seen_concepts(corpus: str, split: str, train: Split, kb: KnowledgeBase) -> KnowledgeBase:
+    """Add the concepts of training mentions that a terminology lacks, as a hospital would.
+
+    RETURNS (KnowledgeBase): Another knowledge base; the same one if it lacks none.
+    """
+    info = CORPORA[corpus]
+    mentions = Texts(train).train(train.mentions, make_linker(kb, info.lang))
+    found = find_unknown_concepts(mentions, kb, info.lang)
+    path = WORK / "kb" / f"{info.terminology}-{corpus}-{split}"
+    if found and not path.is_dir():
+        build_kb([*TERMINOLOGIES[info.terminology](), *found], path, meta={"name": path.name})
+    return KnowledgeBase.open(path) if found else kb
+
+
+def make_linker(kb: KnowledgeBase, lang: str, meanings: DenseIndex | None = None) -> Linker:
+    """Make an untrained linker."""
+    generator = CandidateGenerator(kb, n_candidates=N_CANDIDATES, lang=lang, meanings=meanings)
+    return Linker(generator, Ranker.untrained(), lang=lang, types={}, n_shown=10, threshold=0.0)
+
+
+def open_vectors(kb: KnowledgeBase, encoder: Path | None) -> DenseIndex | None:
+    """Embed the names of a knowledge base, or open the vectors that were made before.
+
+    encoder (Path | None): Folder of `bioclin align-encoder`; None for no vectors.
+    """
+    if encoder is None or kb.path is None:
+        return None
+    started = time.process_time()
+    path = WORK / "vectors" / encoder.parent.name / kb.path.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = NameEncoder(str(encoder))
+    found = DenseIndex.open(path, kb, names) if path.is_dir() else embed_names(kb, names, path)
+    print(kb.path.name, "vectors", f"{time.process_time() - started:.0f} s", flush=True)
+    return found
 
 
 def all_concepts() -> Iterator[Concept]:
@@ -249,37 +287,27 @@ def run(
     pipelines (dict[str, Path]): Find mentions for the end-to-end figures, see `find_pipelines`.
     """
     info = CORPORA[corpus]
-    kb = open_kb(info.terminology)
     concepts = list(TERMINOLOGIES[info.terminology]())
     alternatives, ids = alternative_ids(concepts), named_ids(concepts)
     train, dev = (load_split(corpus, name, alternatives) for name in ("train", "dev"))
     if split == "test":
         train = Split({**train.texts, **dev.texts}, [*train.mentions, *dev.mentions])
     test = load_split(corpus, split, alternatives)
+    terminology = open_kb(info.terminology)
+    kb = add_seen_concepts(corpus, split, train, terminology)
     result: dict[str, Any] = {
         "concepts": len(kb),
+        "concepts_of_training_mentions_alone": len(kb) - len(terminology),
         "names": kb.meta["n_names"],
         "encoder": encoder.parent.name if encoder else None,
         "ner": {name: name_trial(path) for name, path in pipelines.items()},
     }
     for name in ("lexical", "meaning") if encoder else ("lexical",):
-        meanings = None
-        if name == "meaning" and encoder:
-            started = time.process_time()
-            path = WORK / "vectors" / encoder.parent.name / info.terminology
-            path.parent.mkdir(parents=True, exist_ok=True)
-            names = NameEncoder(str(encoder))
-            meanings = (
-                DenseIndex.open(path, kb, names) if path.is_dir() else embed_names(kb, names, path)
-            )
-            print(corpus, "vectors", f"{time.process_time() - started:.0f} s", flush=True)
-        generator = CandidateGenerator(
-            kb, n_candidates=N_CANDIDATES, lang=info.lang, meanings=meanings
-        )
-        linker = Linker(
-            generator, Ranker.untrained(), lang=info.lang, types={}, n_shown=10, threshold=0.0
-        )
+        used = encoder if name == "meaning" else None
+        # Names of training mentions are not for this one.
+        linker = make_linker(terminology, info.lang, open_vectors(terminology, used))
         untrained = figures(link(linker, test), train, ids)
+        linker = make_linker(kb, info.lang, open_vectors(kb, used))
         mentions = list(Texts(train).train(train.mentions, linker))
         _, report = train_linker(linker, mentions, RankerSettings())
         trained = figures(link(linker, test), train, ids)

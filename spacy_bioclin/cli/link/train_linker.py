@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+import srsly
 import typer
 
 from ...errors import BioclinError
 
 REPORT = "report.json"
+UNKNOWN = "unknown_concepts.jsonl"
 
 
 def main(
@@ -32,13 +34,20 @@ def main(
 ) -> None:
     """Train the ranker of bioclin_linker; set `model` of the component to OUTPUT.
 
-    The model holds the texts of the mentions of TRAIN, with how often each meant what."""
+    The model holds the texts of the mentions of TRAIN, with how often each meant what. Concepts
+    that KB lacks are listed in OUTPUT/unknown_concepts.jsonl, which `bioclin kb build` reads."""
     import spacy
     from rich.console import Console
 
     from ...corpora.docbin import read_docs
     from ...evaluation.linking import score_linking
-    from ...linking.train.docs import Layer, gather_mentions, link_gold, train_linker
+    from ...linking.train.docs import (
+        Layer,
+        find_unknown_concepts,
+        gather_mentions,
+        link_gold,
+        train_linker,
+    )
     from ...linking.train.ranker import RankerSettings
     from ...outputs import Output
 
@@ -71,7 +80,17 @@ def main(
             f"{after.n:,} dev mentions: accuracy {before.accuracy:.3f} before, "
             f"{after.accuracy:.3f} after; recall@25 {after.recall[25]:.3f}"
         )
+    unknown = find_unknown_concepts(mentions, linker.generator.kb, lang)
     with out.open_folder() as folder:
         model.write(folder)
+        rows = [{"id": one.id, "name": one.name, "lang": one.lang} for one in unknown]
+        if rows:
+            srsly.write_jsonl(folder / UNKNOWN, rows)
         (folder / REPORT).write_text(json.dumps(report, indent=2) + "\n", "utf-8")
     console.print(f"{output} written", markup=False)
+    if unknown:
+        console.print(
+            f"The knowledge base lacks {len(unknown):,} concepts of the mentions. To link them, "
+            f"too, build it again with {output / UNKNOWN} as a further source, and train again.",
+            markup=False,
+        )

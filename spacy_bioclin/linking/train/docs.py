@@ -1,5 +1,6 @@
 """Train a linker on gold Docs: what `bioclin train-linker` does."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from ...spans import get_spans
 from ...tokenization.defined_abbreviations import find_abbreviations
 from ..bundle import TrainedModel
 from ..docs import mention_texts
+from ..kb.concepts import Concept, wrong_id
 from ..kb.knowledge_base import KnowledgeBase
 from ..learned import LearnedMention, LearnedNames
 from ..linker import Linker, Mention
@@ -68,6 +70,28 @@ def pair_parts(
         return [TrainMention(text, ids, note, written if written != text else "")]
     own = len(parts) == len(ids)
     return [TrainMention(part, (ids[i],) if own else ids, note) for i, part in enumerate(parts)]
+
+
+def find_unknown_concepts(
+    mentions: Iterable[TrainMention], kb: KnowledgeBase, lang: str
+) -> list[Concept]:
+    """List the concepts of mentions that a knowledge base lacks, such as codes of a hospital's own.
+
+    Built into it, they can be linked like the others.
+
+    mentions (Iterable[TrainMention]): Those with several ids do not show which part means what.
+    lang (str): Language of the notes.
+    RETURNS (list[Concept]): One for each id; its name is the most frequent text that meant it.
+    """
+    texts: dict[str, Counter[str]] = defaultdict(Counter)
+    for mention in mentions:
+        if len(mention.ids) == 1 and not wrong_id(mention.ids[0]):
+            texts[mention.ids[0]][" ".join(mention.text.split())] += 1
+    return [
+        Concept(id, counts.most_common(1)[0][0], lang)
+        for id, counts in texts.items()
+        if kb.number(id) is None
+    ]
 
 
 def train_linker(

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import spacy
+import srsly
 import torch
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
@@ -12,10 +13,12 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.candidates import N_FEATURES, CandidateGenerator, Pool
+from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.linking.linker import Linker, Mention
 from spacy_bioclin.linking.ranking import Ranker
 from spacy_bioclin.linking.train.docs import (
     Layer,
+    find_unknown_concepts,
     gather_mentions,
     link_gold,
     pair_parts,
@@ -164,3 +167,49 @@ def test_command_writes_a_model_that_the_component_uses(clinic, tmp_path):
     again = CliRunner().invoke(app, ["train-linker", *arguments])
     assert again.exit_code == 1
     assert "exists already" in again.output
+
+
+def test_unknown_concepts_are_named_by_their_most_frequent_text(clinic):
+    mentions = [
+        *(TrainMention(text, ("OWN:1",), 0) for text in ("off  colour", "unwell", "unwell")),
+        TrainMention("off colour", ("OWN:2", "OWN:3"), 0),  # does not show which it means
+        TrainMention("AKI", ("C2",), 0),
+        TrainMention("kidneys", ("C20",), 1),  # an alternative id
+        TrainMention("broken", (" OWN:4",), 1),
+        TrainMention("fatigue", (), 1),
+        TrainMention("off  colour", ("OWN:5",), 1),
+    ]
+    assert find_unknown_concepts(mentions, clinic, "en") == [
+        Concept("OWN:1", "unwell", "en"),
+        Concept("OWN:5", "off colour", "en"),
+    ]
+
+
+def test_unknown_concepts_can_be_built_in_and_linked(clinic, tmp_path):
+    """What the command writes and says is enough to link a hospital's own codes."""
+    terminology, corpus = tmp_path / "clinic.jsonl", tmp_path / "train.spacy"
+    rows = [{"id": one.id, "name": one.name, "lang": one.lang} for one in clinic]
+    srsly.write_jsonl(terminology, rows)
+    nlp = spacy.blank("en")
+    notes = [*NOTES, *[("frailty", ("OWN:1",))] * 5]
+    docs = [make_doc(nlp, f"He has {t}.", (7, 7 + len(t), "|".join(i))) for t, i in notes]
+    DocBin(docs=docs).to_disk(corpus)
+
+    def invoke(*arguments):
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert done.exit_code == 0, done.output
+        assert "frailty" not in done.output
+        return " ".join(done.output.split())
+
+    for kb, model, more in (("kb", "model", []), ("kb-2", "model-2", ["unknown_concepts.jsonl"])):
+        sources = [terminology, *(tmp_path / "model" / name for name in more)]
+        invoke("kb", "build", *sources, "-o", tmp_path / kb, "--license", "own", "--name", kb)
+        output = invoke(
+            *("train-linker", tmp_path / kb, corpus, "--lang", "en", "-o", tmp_path / model)
+        )
+        assert ("lacks 1 concepts of the mentions" in output) == (not more)
+        assert (tmp_path / model / "unknown_concepts.jsonl").exists() == (not more)
+    config = {"kb": str(tmp_path / "kb-2"), "model": str(tmp_path / "model-2")}
+    nlp.add_pipe("bioclin_linker", config=config)
+    doc = nlp.get_pipe("bioclin_linker")(make_doc(nlp, "Frailty", (0, 7, "")))
+    assert doc.ents[0].kb_id_ == "OWN:1"
