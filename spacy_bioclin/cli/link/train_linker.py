@@ -1,13 +1,17 @@
 """`bioclin train-linker`: learn names and ranking from linked mentions."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import srsly
 import typer
 
 from ...errors import BioclinError
+
+if TYPE_CHECKING:
+    from ...linking.kb.concepts import Concept
 
 REPORT = "report.json"
 UNKNOWN = "unknown_concepts.jsonl"
@@ -83,9 +87,7 @@ def main(
     unknown = find_unknown_concepts(mentions, linker.generator.kb, lang)
     with out.open_folder() as folder:
         model.write(folder)
-        rows = [{"id": one.id, "name": one.name, "lang": one.lang} for one in unknown]
-        if rows:
-            srsly.write_jsonl(folder / UNKNOWN, rows)
+        write_concepts(folder / UNKNOWN, unknown)
         (folder / REPORT).write_text(json.dumps(report, indent=2) + "\n", "utf-8")
     console.print(f"{output} written", markup=False)
     if unknown:
@@ -94,3 +96,10 @@ def main(
             f"too, build it again with {output / UNKNOWN} as a further source, and train again.",
             markup=False,
         )
+
+
+def write_concepts(path: Path, concepts: Sequence["Concept"]) -> None:
+    """Write concepts for `bioclin kb build`, if there are any."""
+    rows = [{"id": one.id, "name": one.name, "lang": one.lang} for one in concepts]
+    if rows:
+        srsly.write_jsonl(path, rows)
