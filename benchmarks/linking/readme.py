@@ -9,7 +9,11 @@ LINKING = {
     "cantemist": ("CANTEMIST → ICD-O-3", "0.825 end to end (ODESIA leaderboard)"),
 }
 # Columns of the taggers that find the mentions end to end.
-TAGGERS = ("train", "train_dev", "train_dev_joined")
+TAGGERS = {
+    "train": "End to end, the taggers are those that are best on dev",
+    "train_dev": "The same trained with dev",
+    "train_dev_joined": "Three seeds of that, joined",
+}
 
 
 def linking_table() -> str:
@@ -39,15 +43,26 @@ def linking_table() -> str:
 
 
 def linking_line() -> str:
-    """State which encoder made the vectors, and which pipeline found the mentions."""
+    """State which encoder made the vectors, what was added, and which taggers found mentions."""
     corpora = load("linking_accuracy_test")["corpora"]
     encoders = sorted({row["encoder"] for row in corpora.values() if row.get("encoder")})
-    pipelines = sorted({name for row in corpora.values() for name in row["ner"].values()})
+    added = {
+        LINKING[corpus][0]: n
+        for corpus, row in corpora.items()
+        if (n := row["concepts_of_training_mentions_alone"])
+    }
     parts = []
     if encoders:
         names = ", ".join(f"`{name}`" for name in encoders)
         parts.append(f"The vectors are those of {names} (`bioclin align-encoder`).")
-    if pipelines:
-        names = ", ".join(f"`{name}`" for name in pipelines)
-        parts.append(f"End to end, the mentions are those of our pipelines ({names}).")
+    if added:
+        counts = ", ".join(f"{title} {n}" for title, n in added.items())
+        parts.append(
+            "Trained linkers also know the concepts of training mentions that the terminology "
+            f"lacks: {counts}."
+        )
+    for tagger, said in TAGGERS.items():
+        names = sorted({row["ner"][tagger] for row in corpora.values() if tagger in row["ner"]})
+        if names:
+            parts.append(f"{said}: {', '.join(f'`{name}`' for name in names)}.")
     return " ".join(parts)
