@@ -207,7 +207,7 @@ def test_unknown_concepts_can_be_built_in_and_linked(clinic, tmp_path):
         output = invoke(
             *("train-linker", tmp_path / kb, corpus, "--lang", "en", "-o", tmp_path / model)
         )
-        assert ("lacks 1 concepts of the mentions" in output) == (not more)
+        assert ("Concepts that the knowledge base lacks: 1." in output) == (not more)
         assert (tmp_path / model / "unknown_concepts.jsonl").exists() == (not more)
     config = {"kb": str(tmp_path / "kb-2"), "model": str(tmp_path / "model-2")}
     nlp.add_pipe("bioclin_linker", config=config)
