@@ -92,8 +92,8 @@ def main(
     console.print(f"{output} written", markup=False)
     if unknown:
         console.print(
-            f"Concepts that the knowledge base lacks: {len(unknown):,}. To link them, too, build it "
-            f"again with {output / UNKNOWN} as a further source, and train again.",
+            f"Concepts that the knowledge base lacks: {len(unknown):,}. To link them, too, build "
+            f"it again with {output / UNKNOWN} as a further source, and train again.",
             markup=False,
         )
 
