@@ -36,7 +36,7 @@ from benchmarks.readme_ner import (
     highest_table,
     load,
     ner_table,
-    seeds_line,
+    seeds_table,
 )
 from benchmarks.runner.readme import (
     cost_line,
@@ -155,7 +155,7 @@ def results_section() -> str:
         "De-identification": (deid_table, suite_table, hard_notes_table, deid_speed_line),
         "Entity linking": (linking_table, linking_line),
         "Pretraining": (perplexity_table,),
-        "Named entities": (highest_table, ensemble_table, seeds_line, ner_table, ner_line),
+        "Named entities": (highest_table, ensemble_table, seeds_table, ner_table, ner_line),
         "Relations, pairs and classes of texts": (
             heads_table,
             heads_line,

@@ -1,6 +1,7 @@
 """Tables of named entities for README.md and the pages of docs, see benchmarks/readme.py."""
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -222,17 +223,26 @@ def ensemble_table() -> str:
     return "\n".join([head, *lines])
 
 
-def seeds_line() -> str:
+def seeds_table() -> str:
     """Compare single trainings with several seeds and the pipeline that joins them."""
     if not is_there("seeds"):
         return ""
-    rows = [
-        f"{NAMES[row['task']]}{', trained on train and dev' if row['with_dev'] else ''}: "
-        f"{row['single_test_f_mean']:.3f} and {row['test_f']:.3f} ({len(row['seeds'])})"
-        for row in load("seeds")["rows"]
+    # Of the same training, that with the most seeds.
+    rows = sorted(load("seeds")["rows"], key=lambda row: len(row["seeds"]))
+    kept = {(row["encoder"], row["task"], row["choice"], row["with_dev"]): row for row in rows}
+    lines = [
+        "| test F1 (seeds) | trained on | one model | all seeds "
+        "[joined](ensembles.md#join-pipelines-that-you-have) |",
+        "|---|---|---|---|",
     ]
-    return (
-        "Trainings that differ in their seed alone, [joined]"
-        "(ensembles.md#join-pipelines-that-you-have) in one pipeline: mean of the test F1 of each, "
-        f"and test F1 of all together. {'; '.join(rows)}."
-    )
+    for (encoder, task, _, with_dev), row in sorted(kept.items()):
+        single = {
+            "test_f_mean": row["single_test_f_mean"],
+            "test_f_sd": statistics.stdev(row["single_test_f"]),
+            "seeds": len(row["seeds"]),
+        }
+        lines.append(
+            f"| {NAMES[task]}, bioclin-{encoder} | train{' + dev' if with_dev else ''} "
+            f"| {_f1(single)} | {row['test_f']:.3f} ({single['seeds']}) |"
+        )
+    return "\n".join(lines)
