@@ -111,7 +111,7 @@ def fit_ranker(
     model, losses = _train(features, gold, real, weights, settings)
     report = {
         "mentions": len(mentions),
-        "different": len(cases),
+        "different": len({(case.text, case.ids) for case in cases}),
         "found": sum((m.text, m.ids, m.fold) in found for m in mentions),
         "loss": [losses[0], losses[-1]],
     }
