@@ -97,7 +97,7 @@ class Linker:
     ) -> None:
         self.generator, self.ranker, self.lang = generator, ranker, lang
         self.types, self.n_shown, self.threshold = types, n_shown, threshold
-        # Of the texts and questions, those unused for the longest time come first.
+        # What was unused for the longest time comes first.
         self._cache: dict[Question, Link] = {}
         self._evidence: dict[str, list[Evidence]] = {}
 
