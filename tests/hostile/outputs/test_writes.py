@@ -29,6 +29,7 @@ FUNCTIONS = {
 FILLS_AN_OUTPUT = {
     "cli.deid.calibrate.main",
     "cli.link.train_linker.main",
+    "cli.link.train_linker.write_concepts",
     "cli.pretrain.learn_vocabulary.main",
     "corpora.docbin.write_docs",
     "corpora.export.write_corpus",
