@@ -12,7 +12,7 @@ from .kb.concepts import AND, is_type
 from .kb.knowledge_base import KnowledgeBase
 from .names.composites import split_composite
 from .names.normalize import name_key
-from .notes import Evidence, NoteConcepts, add_support
+from .notes import Evidence, NoteConcepts, Question, add_support
 from .ranking import Ranker
 
 # Mentions whose links are cached, because notes of one hospital repeat themselves.
@@ -32,19 +32,6 @@ class Mention(NamedTuple):
     text: str
     label: str = ""
     note: int = 0
-
-
-class Question(NamedTuple):
-    """A mention without its note: those of one question have the same link.
-
-    text (str), label (str): As in `Mention`.
-    support (tuple[tuple[int, ...], ...]): For each part of the text, its candidates that other
-        texts of the note surely mean; () if nothing is known of the note.
-    """
-
-    text: str
-    label: str
-    support: tuple[tuple[int, ...], ...] = ()
 
 
 class RankedPool(NamedTuple):

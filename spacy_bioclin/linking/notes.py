@@ -16,6 +16,20 @@ SURE = [COLUMN[name] for name in ("exact", "key", "same_mention")]
 MIN_SURE = 0.5
 
 
+class Question(NamedTuple):
+    """A mention without its note: those of one question have the same link.
+
+    text (str): The text of the note, with its abbreviations expanded.
+    label (str): Entity label.
+    support (tuple[tuple[int, ...], ...]): For each part of the text, its candidates that other
+        texts of the note surely mean; () if nothing is known of the note.
+    """
+
+    text: str
+    label: str
+    support: tuple[tuple[int, ...], ...] = ()
+
+
 class Evidence(NamedTuple):
     """What a text says about its note.
 
