@@ -57,6 +57,8 @@ ENSEMBLES = {
     "distilled": "student of the ensemble",
     "self-distilled": "student of the one model",
 }
+# What makes rows of seeds.json comparable.
+TRAINING = ("encoder", "task", "choice", "with_dev")
 HAS_READ = (
     "The text that `bioclin-compact` was pretrained on contains 130 of the 250 test cases of "
     "DisTEMIST, SympTEMIST and MedProcNER, without their annotations."
@@ -224,25 +226,42 @@ def ensemble_table() -> str:
 
 
 def seeds_table() -> str:
-    """Compare single trainings with several seeds and the pipeline that joins them."""
+    """Compare single trainings with several seeds, the pipeline that joins them, its students."""
     if not is_there("seeds"):
         return ""
     # Of the same training, that with the most seeds.
     rows = sorted(load("seeds")["rows"], key=lambda row: len(row["seeds"]))
-    kept = {(row["encoder"], row["task"], row["choice"], row["with_dev"]): row for row in rows}
+    kept = {tuple(row[key] for key in TRAINING): row for row in rows}
     lines = [
         "| test F1 (seeds) | trained on | one model | all seeds "
-        "[joined](ensembles.md#join-pipelines-that-you-have) |",
-        "|---|---|---|---|",
+        "[joined](ensembles.md#join-pipelines-that-you-have) | one model that "
+        "[learned from these](distillation.md#learn-from-an-ensemble) and from more texts |",
+        "|---|---|---|---|---|",
     ]
-    for (encoder, task, _, with_dev), row in sorted(kept.items()):
-        single = {
-            "test_f_mean": row["single_test_f_mean"],
-            "test_f_sd": statistics.stdev(row["single_test_f"]),
-            "seeds": len(row["seeds"]),
-        }
+    students = load("seeds").get("students", [])
+    for training, row in sorted(kept.items()):
+        encoder, task, _, with_dev = training
+        mine = [one for one in students if tuple(one[key] for key in TRAINING) == training]
         lines.append(
             f"| {NAMES[task]}, bioclin-{encoder} | train{' + dev' if with_dev else ''} "
-            f"| {_f1(single)} | {row['test_f']:.3f} ({single['seeds']}) |"
+            f"| {_mean_f1(row['single_test_f'])} | {row['test_f']:.3f} ({len(row['seeds'])}) "
+            f"| {_student_f1(mine)} |"
         )
     return "\n".join(lines)
+
+
+def _student_f1(students: list[dict[str, Any]]) -> str:
+    if not students:
+        return "–"
+    texts = " or ".join(dict.fromkeys(f"{one['texts']:,}" for one in students))
+    return f"{_mean_f1([one['test_f'] for one in students])}, {texts} texts"
+
+
+def _mean_f1(scores: list[float]) -> str:
+    return _f1(
+        {
+            "test_f_mean": statistics.mean(scores),
+            "test_f_sd": statistics.stdev(scores) if len(scores) > 1 else None,
+            "seeds": len(scores),
+        }
+    )

@@ -92,47 +92,67 @@ def find_teacher(system: str, trial: TrialName, setup: Setup) -> Path:
 
 def measure(system: str, trial: TrialName, setup: Setup, folder: Path) -> dict[str, Any]:
     """Train, and measure scores, time and memory."""
-    folder.mkdir(parents=True, exist_ok=True)
-    corpora, output = prepare(trial.task), folder / "training"
-    config, settings = find_settings(trial, corpora)
-    resumed = (output / ("run.json" if system == "ensemble" else STATE)).exists()
-    texts = setup.texts if system != "ensemble" else None
+    config, settings = find_settings(trial, prepare(trial.task))
     if system == "ensemble":
-        command = ["ensemble", config, "--folds", setup.folds, "--resume"]
-        pipeline = output / "model"
+        command: list[Any] = ["ensemble", config, "--folds", setup.folds]
+        of_system = {"folds": setup.folds, "texts": 0, "texts_sha256": None}
+        of_system |= {"teacher_weight": None, "temperature": None}
     else:
+        command, of_system = find_student(find_teacher(system, trial, setup), config, setup)
         settings["components.ner.teacher_weight"] = setup.teacher_weight
-        command = ["distill-ner", find_teacher(system, trial, setup), config]
-        command += ["--temperature", setup.temperature, *(("--texts", texts) if texts else ())]
-        command += ["--resume" if resumed else "--overwrite"]
-        pipeline = output / "model-last"
-    usage = run_python(
-        *("-m", "spacy_bioclin", *command, "-o", output),
-        *(("--gpu-id", 0) if torch.cuda.is_available() else ()),
-        *to_options(settings),
-        log=folder / "training.log",
-    )
-    shutil.rmtree(output / STATE, ignore_errors=True)
+        of_system["folds"] = setup.folds if system == "distilled" else None
     return {
         "encoder": trial.encoder,
         "task": trial.task,
         "system": system,
         "seed": trial.seed,
         "choice": trial.choice,
+        **of_system,
+        **run_command(command, settings, folder, prepare(trial.task)),
+    }
+
+
+def find_student(teacher: Path, config: str, setup: Setup) -> tuple[list[Any], dict[str, Any]]:
+    """Find the command that trains a student, and what its result says of it."""
+    texts = setup.texts
+    command = ["distill-ner", teacher, config, "--temperature", setup.temperature]
+    return [*command, *(("--texts", texts) if texts else ())], {
+        "texts": sum(1 for _ in read_texts(texts)) if texts else 0,
+        "texts_sha256": hash_files(texts) if texts else None,
+        "teacher_weight": setup.teacher_weight,
+        "temperature": setup.temperature,
+    }
+
+
+def run_command(
+    command: list[Any],
+    settings: dict[str, Any],
+    folder: Path,
+    corpora: Path,
+    splits: tuple[str, ...] = ("dev", "test"),
+) -> dict[str, Any]:
+    """Run or resume `bioclin ensemble` or `bioclin distill-ner`, and score the pipeline."""
+    folder.mkdir(parents=True, exist_ok=True)
+    output, is_ensemble = folder / "training", command[0] == "ensemble"
+    resumed = (output / ("run.json" if is_ensemble else STATE)).exists()
+    usage = run_python(
+        *("-m", "spacy_bioclin", *command, "-o", output),
+        "--resume" if resumed or is_ensemble else "--overwrite",
+        *(("--gpu-id", 0) if torch.cuda.is_available() else ()),
+        *to_options(settings),
+        log=folder / "training.log",
+    )
+    shutil.rmtree(output / STATE, ignore_errors=True)
+    return {
         "updates": settings["training.max_steps"],
         "tokens_per_update": int(settings["training.batcher.size"]),
         "learn_rate": float(settings["training.optimizer.learn_rate.initial_rate"]),
-        "folds": setup.folds if system in ("ensemble", "distilled") else None,
-        "texts": sum(1 for _ in read_texts(texts)) if texts else 0,
-        "texts_sha256": hash_files(texts) if texts else None,
-        "teacher_weight": None if system == "ensemble" else setup.teacher_weight,
-        "temperature": None if system == "ensemble" else setup.temperature,
         "threads": torch.get_num_threads(),
         "train_resumed": resumed,
         "train_seconds": round(usage.seconds, 1),
         "train_cpu_seconds": round(usage.cpu_seconds, 1),
         "train_peak_memory_mb": round(usage.peak_memory_mb),
-        **score(pipeline, corpora),
+        **score(output / ("model" if is_ensemble else "model-last"), corpora, splits),
         "machine": describe_machine(),
     }
 
