@@ -95,10 +95,13 @@ def measure_student(trials: list[TrialName], seed: int, updates: int, texts: Pat
     return keep(folder / "result.json", run)
 
 
-def add(rows: list[dict[str, Any]], new: dict[str, Any], setting: tuple[str, ...]) -> list[Any]:
-    """Add a row, in place of one with the same setting."""
-    by_setting = {str([row[key] for key in setting]): row for row in (*rows, new)}
-    return [by_setting[key] for key in sorted(by_setting)]
+def write(kind: str, new: dict[str, Any], setting: tuple[str, ...]) -> None:
+    """Add to the "rows" or "students" of the result, in place of what has the same setting."""
+    known = read_json(path) if (path := RESULTS / f"{NAME}.json").exists() else {}
+    lists = {name: known.get(name, []) for name in ("rows", "students")}
+    by_setting = {str([one[key] for key in setting]): one for one in (*lists[kind], new)}
+    lists[kind] = [by_setting[key] for key in sorted(by_setting)]
+    print(write_result(NAME, lists), flush=True)
 
 
 def main() -> None:
@@ -127,17 +130,13 @@ def main() -> None:
         )
         for seed in options.seeds
     ]
-    known = read_json(path) if (path := RESULTS / f"{NAME}.json").exists() else {}
-    rows, students = known.get("rows", []), known.get("students", [])
-    rows = add(rows, measure(trials), SETTING)
-    print(write_result(NAME, {"rows": rows, "students": students}), flush=True)
+    write("rows", measure(trials), SETTING)
     if not options.texts:
         return
     texts = unseen_texts(options.texts, prepare(options.task), options.limit)
     for seed in options.student_seeds:
         student = measure_student(trials, seed, options.student_updates, texts)
-        students = add(students, student, STUDENT_SETTING)
-        print(write_result(NAME, {"rows": rows, "students": students}), flush=True)
+        write("students", student, STUDENT_SETTING)
 
 
 if __name__ == "__main__":
