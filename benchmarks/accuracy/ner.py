@@ -15,9 +15,11 @@ updates.
 
 Every trial trains on train, with settings chosen on dev, and is scored once on the whole test
 split, on character offsets of the corpus files. A choice is one of those of
-benchmarks/training/yardstick.py; "averages+rate3e-4" is two together. With --with-dev, a trial
-trains on train and dev, with settings that were chosen without it; each note is read as often. With
---after, it starts from the encoder of another task's trial, which trains on train alone.
+benchmarks/training/yardstick.py; "averages+rate3e-4" is two together. Words are smoothed only with
+the choice "word_smoothing", which takes the weights of the trial that is the same without it. With
+--with-dev, a trial trains on train and dev, with settings that were chosen without it; each note is
+read as often. With --after, it starts from the encoder of another task's trial, which trains on
+train alone.
 
 The number of threads is OMP_NUM_THREADS: on a busy machine two trials of one thread are done sooner
 than two of two threads, one after the other. A finished trial is kept in .work/benchmarks and not
@@ -50,7 +52,7 @@ from benchmarks.harness import (
     to_options,
     write_result,
 )
-from benchmarks.training.yardstick import BASE_CHOICE, merge_choices
+from benchmarks.training.yardstick import BASE_CHOICE, CHOICES, merge_choices
 from spacy_bioclin.catalog.tasks import find_task
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.evaluation.metrics import ENTS
@@ -107,6 +109,8 @@ SETTINGS["warm-start"] = SETTINGS["sm"] = SETTINGS["compact"]
 # one of 8,000 pieces, cut Spanish into 1.8 pieces a token.
 MAX_TOKENS = {("minilm", "es"): 128, ("random", "es"): 128}
 FIXED_PARTS = ("minilm", "random")
+# A choice that changes predictions alone.
+SMOOTHING = "word_smoothing"
 CONFIGS = {
     ("minilm", "bioclin"): "configs/ner-lexical.cfg",
     ("random", "spacy"): "benchmarks/speed/vanilla.cfg",
@@ -220,6 +224,7 @@ def find_settings(trial: TrialName, corpora: Path) -> tuple[str, dict[str, Any]]
         "training.eval_frequency": max(1, steps // 4),
         "training.logger.progress_bar": "null",
         "corpora.train.max_tokens": max_tokens,
+        **({"components.ner.word_smoothing": "0.0"} if system == "bioclin" else {}),
         **SETTINGS[encoder],
         **choice,
     }
@@ -245,6 +250,8 @@ def add_dev(corpora: Path, lang: str) -> float:
 
 def run_trial(trial: TrialName) -> dict[str, Any]:
     """Train, and measure scores, time and memory."""
+    if SMOOTHING in trial.choice.split("+"):
+        return smooth(trial)
     encoder, task, system, seed, *_ = trial
     trial.folder.mkdir(parents=True, exist_ok=True)
     corpora = prepare(task)
@@ -278,9 +285,26 @@ def run_trial(trial: TrialName) -> dict[str, Any]:
         "train_cpu_seconds": round(usage.cpu_seconds, 1),
         "train_tokens_per_second": round(steps * tokens / usage.seconds, 1),
         "train_peak_memory_mb": round(usage.peak_memory_mb),
-        **score(trial.pipeline, corpora, ("test",) if trial.with_dev else ("dev", "test")),
+        **score(trial.pipeline, corpora, splits_of(trial)),
         "machine": describe_machine(),
     }
+
+
+def smooth(trial: TrialName) -> dict[str, Any]:
+    """Train the trial that is the same without word smoothing, and score its pipeline with it."""
+    plain = [name for name in trial.choice.split("+") if name != SMOOTHING]
+    other = trial._replace(choice="+".join(plain) or BASE_CHOICE)
+    trained = train_and_score(other)
+    nlp = spacy.load(other.pipeline, config=CHOICES[SMOOTHING])
+    trial.pipeline.parent.mkdir(parents=True, exist_ok=True)
+    nlp.to_disk(trial.pipeline)
+    scores = score(trial.pipeline, prepare(trial.task), splits_of(trial))
+    return {**trained, "choice": trial.choice, **scores, "machine": describe_machine()}
+
+
+def splits_of(trial: TrialName) -> tuple[str, ...]:
+    """List the splits that a trial has not learned from."""
+    return ("test",) if trial.with_dev else ("dev", "test")
 
 
 def score(

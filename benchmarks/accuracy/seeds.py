@@ -20,7 +20,14 @@ import spacy
 
 from benchmarks.accuracy.distill_ner import unseen_texts
 from benchmarks.accuracy.ensemble import Setup, find_student, run_command
-from benchmarks.accuracy.ner import STEPS, TrialName, find_settings, score, train_and_score
+from benchmarks.accuracy.ner import (
+    STEPS,
+    TrialName,
+    find_settings,
+    score,
+    splits_of,
+    train_and_score,
+)
 from benchmarks.corpora import NAMES, TEMIST, prepare
 from benchmarks.harness import (
     RESULTS,
@@ -51,7 +58,6 @@ def measure(trials: list[TrialName]) -> dict[str, Any]:
     folder = joined_folder(first)
     nlp = join_pipelines((str(trial.pipeline), spacy.load(trial.pipeline)) for trial in trials)
     nlp.to_disk(folder)
-    splits = ("test",) if first.with_dev else ("dev", "test")
     f1 = [trial["test_f"] for trial in scores]
     return {
         "encoder": first.encoder,
@@ -62,7 +68,7 @@ def measure(trials: list[TrialName]) -> dict[str, Any]:
         "updates": scores[0]["updates"],
         "single_test_f": f1,
         "single_test_f_mean": round(statistics.mean(f1), 4),
-        **score(folder, prepare(first.task), splits),
+        **score(folder, prepare(first.task), splits_of(first)),
         "machine": describe_machine(),
     }
 
@@ -78,7 +84,6 @@ def measure_student(trials: list[TrialName], seed: int, updates: int, texts: Pat
     settings["training.max_steps"] = updates
     settings["training.eval_frequency"] = max(1, updates // 4)
     command, of_student = find_student(teacher, config, setup)
-    splits = ("test",) if first.with_dev else ("dev", "test")
 
     def run() -> dict[str, Any]:
         return {
@@ -89,7 +94,7 @@ def measure_student(trials: list[TrialName], seed: int, updates: int, texts: Pat
             "seeds": [trial.seed for trial in trials],
             "seed": seed,
             **of_student,
-            **run_command(command, settings, folder, corpora, splits),
+            **run_command(command, settings, folder, corpora, splits_of(first)),
         }
 
     return keep(folder / "result.json", run)

@@ -47,6 +47,7 @@ CONFIG = "configs/ner.cfg"
 BASE = {
     "training.optimizer.learn_rate.initial_rate": 2e-4,
     "training.batcher.size": 640,
+    "components.ner.word_smoothing": 0.0,
 }
 BASE_CHOICE = "base"
 HIDDEN_DROPOUT = "components.transformer.model.transformer_config"
@@ -78,6 +79,7 @@ CHOICES: dict[str, dict[str, Any]] = {
         HIDDEN_DROPOUT: '{"attention_probs_dropout_prob":0.0,"hidden_dropout_prob":0.2}',
     },
     "bio": {"components.ner.scheme": "BIO"},
+    "word_smoothing": {"components.ner.word_smoothing": 0.4},
     "parts192": {"corpora.train.max_tokens": 192},
     "updates2x": {"updates": 2},
     "words320": {"training.batcher.size": 320, "updates": 2},

@@ -23,6 +23,7 @@ from .inference import Entity, Grammar, crf_loss, find_entities, make_grammar, t
 from .model import HEAD, AnyScores, TaggerModel, TagScores
 from .pipe import ASSIGNS, GIVEN, SCORE_WEIGHTS, EntityPipe, Scorer
 from .rdrop import add_divergence, pair_tokens
+from .smoothing import number_words, smooth_words
 from .tags import MISSING, TagSet, make_tag_sets
 
 DEFAULT_CONFIG = Config().from_str(
@@ -33,6 +34,7 @@ nested = false
 scheme = "BILUO"
 threshold = 0.0
 doubtful_from = null
+word_smoothing = 0.0
 teacher_weight = 0.5
 rdrop = 0.0
 
@@ -64,6 +66,7 @@ class NerSettings(Settings):
     scheme: Literal["BIO", "BILUO"]
     threshold: float = Field(ge=0, le=1)
     doubtful_from: float | None
+    word_smoothing: float = Field(ge=0, le=1)
     teacher_weight: float = Field(ge=0, le=1)
     rdrop: float = Field(ge=0, allow_inf_nan=False)
 
@@ -99,6 +102,7 @@ def make_ner(
     scheme: str,
     threshold: float,
     doubtful_from: float | None,
+    word_smoothing: float,
     teacher_weight: float,
     rdrop: float,
     scorer: Scorer | None,
@@ -118,6 +122,8 @@ def make_ner(
         have this probability or more: for de-identification, which hides rather too much than too
         little. Their probability is that of their most probable token, their `span.id_` is
         "doubtful". Needs a spans_key. None to leave them out.
+    word_smoothing (float): How far the scores of the tags of a token are moved towards the mean of
+        the same word in the Doc, from 0 to 1, see `smooth_words`. Has no effect on training.
     teacher_weight (float): Weight of the teacher's tags next to gold tags, from 0 to 1, when
         training on a corpus that `bioclin distill-ner` made. Has no effect on other corpora.
     rdrop (float): In training, run each batch twice, and add the divergence between the tags of
@@ -131,6 +137,7 @@ def make_ner(
         "scheme": scheme,
         "threshold": threshold,
         "doubtful_from": doubtful_from,
+        "word_smoothing": word_smoothing,
         "teacher_weight": teacher_weight,
         "rdrop": rdrop,
     }
@@ -228,7 +235,10 @@ class ClinicalNer(EntityPipe):
         if not any(len(doc) for doc in docs) or not self.labels:
             return None
         self.check_encoded(docs)
-        return self.model.predict(docs)
+        scores: AnyScores = self.model.predict(docs)
+        if not self.cfg["word_smoothing"]:
+            return scores
+        return smooth_words(scores, number_words(docs), self.cfg["word_smoothing"])
 
     def _find(self, docs: list[Doc], scores: AnyScores | None) -> list[list[Entity]]:
         if scores is None:

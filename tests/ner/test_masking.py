@@ -36,6 +36,7 @@ def make_ner(*, nested, crf=True, scheme="BIO"):
         scheme=scheme,
         threshold=0.0,
         doubtful_from=None,
+        word_smoothing=0.0,
         teacher_weight=0.5,
         rdrop=0.0,
     )
