@@ -57,8 +57,8 @@ ENSEMBLES = {
     "distilled": "student of the ensemble",
     "self-distilled": "student of the one model",
 }
-# What makes rows of seeds.json comparable.
-TRAINING = ("encoder", "task", "choice", "with_dev")
+# What makes trainings comparable in seeds.json.
+TRAINING = ("encoder", "task", "with_dev", "choice")
 HAS_READ = (
     "The text that `bioclin-compact` was pretrained on contains 130 of the 250 test cases of "
     "DisTEMIST, SympTEMIST and MedProcNER, without their annotations."
@@ -240,10 +240,11 @@ def seeds_table() -> str:
     ]
     students = load("seeds").get("students", [])
     for training, row in sorted(kept.items()):
-        encoder, task, _, with_dev = training
+        encoder, task, with_dev, choice = training
         mine = [one for one in students if tuple(one[key] for key in TRAINING) == training]
         lines.append(
-            f"| {NAMES[task]}, bioclin-{encoder} | train{' + dev' if with_dev else ''} "
+            f"| {NAMES[task]}, bioclin-{encoder}, `{choice}` "
+            f"| train{' + dev' if with_dev else ''} "
             f"| {_mean_f1(row['single_test_f'])} | {row['test_f']:.3f} ({len(row['seeds'])}) "
             f"| {_student_f1(mine)} |"
         )

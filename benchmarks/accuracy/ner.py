@@ -173,12 +173,12 @@ def trained(encoder: str, task: str) -> Path:
 def find_pipeline(encoder: str, task: str) -> Path | None:
     """Find our pipeline with seed 0 that is best on dev; None if none is trained.
 
-    Those that started from another task's pipeline are left out.
+    Those that started from another task's pipeline are left out, and students.
     """
     done = [
         (read_json(path)["dev_f"], path.parent / "training" / "model-last")
         for path in (WORK / "trials").glob(f"{encoder}-{task}-bioclin-0-*/result.json")
-        if "-after-" not in path.parent.name
+        if "-after-" not in path.parent.name and "-student-" not in path.parent.name
     ]
     return max(((f1, path) for f1, path in done if path.is_dir()), default=(0, None))[1]
 
@@ -383,7 +383,8 @@ def main() -> None:
             trial = train_and_score(name)
             print(json.dumps({key: trial[key] for key in trial if key != "machine"}), flush=True)
             trials = all_trials(encoder, with_dev)
-            result = {"summary": summarize(trials), "trials": trials}
+            without = all_trials(encoder, with_dev=False) if with_dev else []
+            result = {"summary": summarize(trials, without), "trials": trials}
             print(write_result(result_name(encoder, with_dev), result), flush=True)
 
 

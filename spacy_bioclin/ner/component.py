@@ -235,17 +235,19 @@ class ClinicalNer(EntityPipe):
         if not any(len(doc) for doc in docs) or not self.labels:
             return None
         self.check_encoded(docs)
-        scores: AnyScores = self.model.predict(docs)
-        if not self.cfg["word_smoothing"]:
+        return self.model.predict(docs)
+
+    def _smooth(self, docs: list[Doc], scores: AnyScores) -> AnyScores:
+        if not (amount := self.cfg["word_smoothing"]):
             return scores
-        return smooth_words(scores, number_words(docs), self.cfg["word_smoothing"])
+        return smooth_words(scores, number_words(docs), amount)
 
     def _find(self, docs: list[Doc], scores: AnyScores | None) -> list[list[Entity]]:
         if scores is None:
             return [[] for _ in docs]
         grammar = self._grammar(torch.device("cpu"))
         found = find_entities(
-            scores,
+            self._smooth(docs, scores),
             self.tag_sets,
             grammar,
             threshold=self.cfg["threshold"],
@@ -268,6 +270,7 @@ class ClinicalNer(EntityPipe):
         if scores is None:
             shape = len(self.tag_sets), self.tag_sets[0].n_tags
             return [np.zeros((len(doc), *shape), dtype=np.float16) for doc in docs]
+        scores = self._smooth(docs, scores)
         return tag_marginals(scores, self._grammar(torch.device("cpu")), temperature=temperature)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:

@@ -24,7 +24,7 @@ def smooth_words(scores: AnyScores, words: IntArray, amount: float) -> AnyScores
     scores (TagScores | list[TagScores]): Of one model, or of each member of an ensemble.
     words (IntArray): Number of the word of each token, from 0, see `number_words`, (n_tokens,).
     amount (float): 0 leaves the scores as they are, 1 replaces them by the mean.
-    RETURNS (TagScores | list[TagScores]): Others, with new emissions.
+    RETURNS (TagScores | list[TagScores]): Others, with new emissions, on the CPU.
     """
     if isinstance(scores, list):
         return [_smooth(member, words, amount) for member in scores]
@@ -33,8 +33,7 @@ def smooth_words(scores: AnyScores, words: IntArray, amount: float) -> AnyScores
 
 def _smooth(scores: TagScores, words: IntArray, amount: float) -> TagScores:
     # In double precision, so that a word that occurs once keeps its scores to the last digit.
-    emissions = scores.emissions.detach().double()
-    index = torch.from_numpy(words).to(emissions.device)
+    emissions, index = scores.emissions.detach().cpu().double(), torch.from_numpy(words)
     counts = torch.bincount(index)
     sums = emissions.new_zeros(len(counts), *emissions.shape[1:]).index_add_(0, index, emissions)
     means = sums / counts[:, None, None]

@@ -115,6 +115,10 @@ def test_in_a_pipeline(trained, tmp_path):
     plain = find(none, [*texts, repeated])
     assert plain[:3] == smoothed[:3]  # no word occurs twice
     assert plain[3] != smoothed[3]
+    ner = trained.get_pipe("ner")  # a teacher says what it would find
+    docs = list(trained.pipe([repeated]))
+    [taught], ner.cfg["word_smoothing"] = ner.get_marginals(docs, temperature=1.0), 0.0
+    assert not np.array_equal(taught, ner.get_marginals(docs, temperature=1.0)[0])
 
 
 def test_pipelines_from_before_can_have_it(trained, tmp_path):
