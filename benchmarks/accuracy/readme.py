@@ -24,6 +24,12 @@ def ner_line() -> str:
         lines.append("There, CANTEMIST was also trained on dev1, which is part of dev now.")
     if any(trial["task"] in TEMIST for trial in compact):
         lines.append(HAS_READ)
+    if any("word_smoothing" in trial["choice"] for trial in encoders["sm"]["trials"]):
+        lines.append(
+            "`lexical` is `configs/ner-lexical.cfg` with `word_smoothing = 0`, and "
+            "`lexical+word_smoothing` that config as it is ([what it does]"
+            "(training.md#agreement-within-a-note))."
+        )
     if gains := list_gains_of_dev():
         lines.append(
             "With dev, settings are those chosen without it, and each note is read as often. Test "
