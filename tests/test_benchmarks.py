@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import spacy
 
 from benchmarks import gpu_pack, harness
 from spacy_bioclin.cli.train.overrides import read_config
@@ -223,6 +224,44 @@ def test_linking_takes_the_pipeline_that_is_best_on_dev(tmp_path, monkeypatch):
         if updates < 3600:  # the best has been removed
             trial.pipeline.mkdir(parents=True)
     assert ner.find_pipeline("sm", "bc5cdr") == ner.TrialName("sm", "bc5cdr", updates=1800).pipeline
+
+
+def test_settings_of_trials_with_dev_are_chosen_without_it():
+    summarize = load("benchmarks.accuracy.ner_summary").summarize
+
+    def trial(choice, test_f, seed=0, **dev):
+        known = {"task": "bc5cdr", "system": "bioclin", "choice": choice, "seed": seed, **dev}
+        more = dict.fromkeys(("train_seconds", "train_peak_memory_mb", "annotate_words_per_second"))
+        return {**known, "test_f": test_f, **dict.fromkeys(more, 1)}
+
+    without = [trial("a", 0.5, dev_f=0.8), trial("b", 0.9, dev_f=0.7)]
+    with_dev = [trial("a", 0.6), trial("b", 0.95), trial("c", 0.99)]
+    found = summarize(with_dev, without)["bc5cdr bioclin"]
+    assert (found["choice"], found["test_f_mean"], found["dev_f_mean"]) == ("a", 0.6, None)
+    more_seeds = [*with_dev, trial("b", 0.93, seed=1)]
+    assert summarize(more_seeds, without)["bc5cdr bioclin"]["test_f_mean"] == 0.94
+    assert summarize(without)["bc5cdr bioclin"]["choice"] == "a"
+
+
+def test_words_are_smoothed_with_the_weights_of_another_trial(tmp_path, monkeypatch):
+    """It is trained if it is not; no choice but this one smooths words."""
+    ner = load("benchmarks.accuracy.ner")
+    monkeypatch.setattr(ner, "WORK", tmp_path)
+    monkeypatch.setattr(ner, "prepare", lambda task: tmp_path)
+    monkeypatch.setattr(ner, "score", lambda pipeline, corpora, splits: {"splits": splits})
+    monkeypatch.setattr(ner, "describe_machine", dict)
+    trial = ner.TrialName("sm", "bc5cdr", choice="lexical+word_smoothing", with_dev=True)
+    other = trial._replace(choice="lexical")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bioclin_ner", name="ner")
+    other.pipeline.parent.mkdir(parents=True)
+    nlp.to_disk(other.pipeline)
+    harness.write_json(other.folder / "result.json", {"choice": "lexical", "seed": 0, "updates": 9})
+    found = ner.train_and_score(trial)
+    known = {"choice": trial.choice, "seed": 0, "updates": 9}
+    assert found == {**known, "splits": ("test",), "machine": {}}
+    assert spacy.load(trial.pipeline).get_pipe("ner").cfg["word_smoothing"] == 0.4
+    assert spacy.load(other.pipeline).get_pipe("ner").cfg["word_smoothing"] == 0.0
 
 
 def test_linking_takes_the_same_training_with_dev(tmp_path, monkeypatch):
