@@ -259,7 +259,7 @@ def test_words_are_smoothed_with_the_weights_of_another_trial(tmp_path, monkeypa
     harness.write_json(other.folder / "result.json", {"choice": "lexical", "seed": 0, "updates": 9})
     found = ner.train_and_score(trial)
     known = {"choice": trial.choice, "seed": 0, "updates": 9}
-    assert found == {**known, "splits": ("test",), "machine": {}}
+    assert found == {**known, "splits": ["test"], "machine": {}}
     assert spacy.load(trial.pipeline).get_pipe("ner").cfg["word_smoothing"] == 0.4
     assert spacy.load(other.pipeline).get_pipe("ner").cfg["word_smoothing"] == 0.0
 
