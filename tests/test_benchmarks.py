@@ -274,10 +274,6 @@ def test_linking_takes_the_same_training_with_dev(tmp_path, monkeypatch):
     others = [first._replace(with_dev=True, choice=choice) for choice in ("base", "lexical+rdrop")]
     for trial in (first, *later, *others):
         trial.pipeline.mkdir(parents=True)
-    for trial in (first, later[-1]):
-        student = trial.folder.with_name(f"{trial.folder.name}-joined-student-0-900-abc")
-        harness.write_json(student / "result.json", {"dev_f": 0.9, "choice": "lexical"})
-        (student / "training" / "model-last").mkdir(parents=True)
     joined = later[-1].folder.with_name(f"{later[-1].folder.name}-joined")
     joined.mkdir()
     found = {"train": first.pipeline, "train_dev": later[-1].pipeline, "train_dev_joined": joined}

@@ -173,12 +173,12 @@ def trained(encoder: str, task: str) -> Path:
 def find_pipeline(encoder: str, task: str) -> Path | None:
     """Find our pipeline with seed 0 that is best on dev; None if none is trained.
 
-    Those that started from another task's pipeline are left out, and students.
+    Those that started from another task's pipeline are left out.
     """
     done = [
         (read_json(path)["dev_f"], path.parent / "training" / "model-last")
         for path in (WORK / "trials").glob(f"{encoder}-{task}-bioclin-0-*/result.json")
-        if "-after-" not in path.parent.name and "-student-" not in path.parent.name
+        if "-after-" not in path.parent.name
     ]
     return max(((f1, path) for f1, path in done if path.is_dir()), default=(0, None))[1]
 

@@ -31,6 +31,7 @@ from benchmarks.accuracy.ner import (
 from benchmarks.corpora import NAMES, TEMIST, prepare
 from benchmarks.harness import (
     RESULTS,
+    WORK,
     describe_machine,
     keep,
     make_parser,
@@ -78,7 +79,9 @@ def measure_student(trials: list[TrialName], seed: int, updates: int, texts: Pat
     first = trials[0]
     setup = Setup(folds=0, texts=texts, teacher_weight=0.5, temperature=1.0)
     teacher, corpora = joined_folder(first), prepare(first.task)
-    folder = teacher.with_name(f"{teacher.name}-student-{seed}-{updates}-{hash_files(texts)[:8]}")
+    texts_hash = hash_files(texts)[:8]
+    name = f"{teacher.parent.name}-{teacher.name}-{seed}-{updates}-{texts_hash}"
+    folder = WORK / "students" / name
     config, settings = find_settings(first._replace(seed=seed), corpora)
     settings["components.ner.teacher_weight"] = setup.teacher_weight
     settings["training.max_steps"] = updates

@@ -269,7 +269,7 @@ def find_pipelines(encoder: str, corpus: str, split: str) -> dict[str, Path]:
     for folder in sorted(trials_folder(with_dev=True).glob(same)) if split == "test" else ():
         joined = folder.name.endswith("-joined")
         path = folder if joined else folder / "training" / "model-last"
-        if path.is_dir() and not {"after", "student"} & {*folder.name.split("-")}:
+        if path.is_dir() and "-after-" not in folder.name:
             found["train_dev_joined" if joined else "train_dev"] = path
     return found
 
