@@ -8,7 +8,7 @@ if the pages do not match the committed results.
 
 from collections.abc import Callable
 
-from benchmarks.accuracy.readme import ner_line
+from benchmarks.accuracy.readme import ner_line, smoothing_table
 from benchmarks.context.readme import (
     assertion_line,
     assertion_table,
@@ -155,7 +155,14 @@ def results_section() -> str:
         "De-identification": (deid_table, suite_table, hard_notes_table, deid_speed_line),
         "Entity linking": (linking_table, linking_line),
         "Pretraining": (perplexity_table,),
-        "Named entities": (highest_table, ensemble_table, seeds_table, ner_table, ner_line),
+        "Named entities": (
+            highest_table,
+            ensemble_table,
+            seeds_table,
+            smoothing_table,
+            ner_table,
+            ner_line,
+        ),
         "Relations, pairs and classes of texts": (
             heads_table,
             heads_line,

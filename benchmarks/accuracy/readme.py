@@ -44,6 +44,23 @@ def ner_line() -> str:
     return " ".join(lines)
 
 
+def smoothing_table() -> str:
+    """Tabulate F1 on dev at each amount of word smoothing."""
+    if not is_there("smoothing"):
+        return ""
+    result = load("smoothing")
+    amounts = list(next(iter(result["tasks"].values()))["amounts"])
+    lines = [
+        f"| dev F1 by [`word_smoothing`](training.md#agreement-within-a-note), `bioclin-"
+        f"{result['encoder']}`, one seed | {' | '.join(amounts)} |",
+        "|---|" + "---|" * len(amounts),
+    ]
+    for task, measured in result["tasks"].items():
+        cells = (f"{measured['amounts'][amount]:.4f}" for amount in amounts)
+        lines.append(f"| {NAMES[task]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def list_gains_of_dev() -> list[str]:
     """Compare trials of bioclin-sm that differ only in whether they train on dev, too."""
     if not is_there("ner_sm_with_dev"):
