@@ -98,6 +98,7 @@ def test_a_note_of_200_kb_is_shown_at_once(page: "Page") -> None:
     with page.expect_response("**/annotate", timeout=420_000) as answer:
         page.click("#annotate")
     answer.value.finished()
+    assert answer.value.ok, answer.value.text()
     began = time.monotonic()
     page.wait_for_selector("#note .mark", timeout=60_000)
     assert time.monotonic() - began < 10
