@@ -8,7 +8,7 @@ if the pages do not match the committed results.
 
 from collections.abc import Callable
 
-from benchmarks.accuracy.readme import ner_line, smoothing_table
+from benchmarks.accuracy.readme import ner_line, pipelines_table, smoothing_table
 from benchmarks.context.readme import (
     assertion_line,
     assertion_table,
@@ -160,6 +160,7 @@ def results_section() -> str:
             ensemble_table,
             seeds_table,
             smoothing_table,
+            pipelines_table,
             ner_table,
             ner_line,
         ),

@@ -110,7 +110,6 @@ SEVERAL = {
     "paths.corpora": "corpus",
     "nlp.pipeline": ["sentences", "transformer", "ner", "ents", "cleaner"],
     "components.ner.spans_key": "clinical",
-    "components.ner.word_smoothing": 0.0,
     "components.ner.nested": True,
     "components.ents.factory": "bioclin_ents",
     "components.ents.spans_keys": ["clinical"],

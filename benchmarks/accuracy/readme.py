@@ -61,6 +61,28 @@ def smoothing_table() -> str:
     return "\n".join(lines)
 
 
+def pipelines_table() -> str:
+    """Tabulate F1 on dev at each amount of word smoothing in a head of the pipelines that ship."""
+    if not is_there("smoothing_pipelines"):
+        return ""
+    rows = [
+        (name, head, corpus, scores)
+        for name, heads in load("smoothing_pipelines")["pipelines"].items()
+        for head, corpora in heads.items()
+        for corpus, scores in corpora.items()
+    ]
+    amounts = list(rows[0][-1])
+    lines = [
+        "| dev F1 by `word_smoothing` of a head of a [pipeline that ships](models.md) | head | "
+        f"{' | '.join(amounts)} |",
+        "|---|---|" + "---|" * len(amounts),
+    ]
+    for name, head, corpus, scores in rows:
+        cells = " | ".join(f"{scores[amount]:.4f}" for amount in amounts)
+        lines.append(f"| `{name}`, {NAMES.get(corpus, f'{corpus} notes')} | `{head}` | {cells} |")
+    return "\n".join(lines)
+
+
 def list_gains_of_dev() -> list[str]:
     """Compare trials of bioclin-sm that differ only in whether they train on dev, too."""
     if not is_there("ner_sm_with_dev"):

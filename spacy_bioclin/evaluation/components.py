@@ -1,4 +1,4 @@
-"""Find the components of a pipeline that write relations or categories, and score the latter."""
+"""Find the components of a pipeline that write relations, links and categories, and score these."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from spacy.language import Language
 from spacy.training import Example
+
+from .linking import canonical_id
 
 CATEGORIES = ("textcat", "textcat_multilabel", "bioclin_pairs")
 SENTENCES = ("sentencizer", "senter", "parser", "bioclin_sentences")
@@ -57,6 +59,17 @@ def find_relation_components(nlp: Language) -> list[RelationFinder]:
             )
         )
     return found
+
+
+def find_known_ids(nlp: Language) -> frozenset[str] | None:
+    """Collect the ids that the components of a pipeline can link to, as `canonical_id` writes them.
+
+    RETURNS (frozenset[str] | None): None if a component does not say, or none has a knowledge base.
+    """
+    bases = [component.kb for _, component in nlp.pipeline if hasattr(component, "kb")]
+    if not bases or not all(hasattr(kb, "ids") for kb in bases):
+        return None
+    return frozenset(canonical_id(id) for kb in bases for id in kb.ids)
 
 
 def get_setting(nlp: Language, name: str, setting: str) -> Any:

@@ -111,10 +111,13 @@ def _gold_mentions(doc: Doc, spans_key: str | None) -> list[tuple[int, int, str,
 
 
 def _system_links(doc: Doc, spans_key: str | None) -> dict[tuple[int, int], list[_Link]]:
-    """Read the links: offsets -> the links of the spans there, one for each label."""
+    """Read the links: offsets -> the links of the spans there, one for each label.
+
+    Where a span of a key has no id, that of the equal entity in doc.ents counts: `bioclin_ents`
+    fills doc.ents from doc.spans, and a linker may link doc.ents only.
+    """
     links: dict[tuple[int, int], dict[str, _Link]] = {}
-    # doc.spans["ents"] may have more spans than doc.ents, but a linker may have set doc.ents only.
-    for span in (*get_spans(doc, spans_key), *(doc.ents if spans_key == "ents" else ())):
+    for span in (*(() if spans_key is None else doc.ents), *get_spans(doc, spans_key)):
         of_label = links.setdefault((span.start_char, span.end_char), {})
         link = _read_link(span)
         if span.label_ not in of_label or link.ids:

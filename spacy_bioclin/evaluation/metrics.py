@@ -18,6 +18,7 @@ from ..types import GOLD_KEY
 from .bootstrap import summarize_all
 from .components import (
     find_category_components,
+    find_known_ids,
     find_relation_components,
     score_categories_of,
 )
@@ -50,8 +51,10 @@ class PipelineRun(NamedTuple):
 
     layers (dict[str, list[LayerDoc]]): For each layer of both the gold Docs and the pipeline, the
         documents that are annotated for it.
-    links (dict[str, list[LinkedDoc]]): For each layer with gold concept ids, if the pipeline links,
-        the same documents.
+    links (dict[str, list[LinkedDoc]]): For each layer with gold concept ids that the pipeline can
+        link to, the same documents.
+    other_ids (list[str]): Layers that the pipeline links to a terminology with none of the gold
+        ids.
     relations (dict[str, list[ComparedRelations]]): Where the gold Docs have relations, those of
         each `relations_key` for which the pipeline finds the entities too.
     categories (list[Example]): The documents with gold categories, if the pipeline writes some.
@@ -64,6 +67,7 @@ class PipelineRun(NamedTuple):
 
     layers: dict[str, list[LayerDoc]]
     links: dict[str, list[LinkedDoc]]
+    other_ids: list[str]
     relations: dict[str, list[ComparedRelations]]
     categories: list[Example]
     unpredicted: list[str]
@@ -124,11 +128,19 @@ def run_pipeline(
         for layer in layers
         if has_gold_ids(links[layer]) and any(doc.links for doc in links[layer])
     }
+    known_ids = find_known_ids(nlp) if links else None
+    other_ids = [
+        layer
+        for layer, linked_docs in links.items()
+        if known_ids is not None
+        and not any(id in known_ids for doc in linked_docs for *_, id in doc.reference)
+    ]
+    links = {layer: docs for layer, docs in links.items() if layer not in other_ids}
     unpredicted = [layer for layer in gold_layers if layer not in predicts]
     tasks = {doc.user_data.get(GOLD_KEY, {}).get("task") for doc in references}
     known = sorted(filter(None, tasks))
     counts = len(references), n_words, seconds
-    return PipelineRun(layers, links, relations, categories, unpredicted, known, *counts)
+    return PipelineRun(layers, links, other_ids, relations, categories, unpredicted, known, *counts)
 
 
 def make_input(nlp: Language, reference: Doc) -> str | Doc:
@@ -253,6 +265,7 @@ def make_metrics(
         "relations": relations,
         "categories": categories,
         "layers_not_predicted": run.unpredicted,
+        "layers_with_other_ids": run.other_ids,
         "speed": {
             "seconds": run.seconds,
             "words_per_second": run.n_words / max(run.seconds, 1e-9),

@@ -16,6 +16,8 @@ from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.evaluation.linking import LinkedMention
 from spacy_bioclin.evaluation.linking_docs import compare_links, make_linking_scorer
 from spacy_bioclin.evaluation.spans import Counts
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.types import GOLD_KEY
 from tests.util import replaced_extension
 
@@ -112,6 +114,16 @@ def test_nested_layer_takes_the_ids_of_doc_ents():
     assert linked.predicted == {(0, 6, "A")}
 
 
+def test_a_layer_that_is_linked_in_doc_ents_has_its_ids():
+    predicted = make_doc([(0, 1, "S", "A", ["A"]), (2, 4, "S", "B", ["B"])])
+    spans = [Span(predicted, 0, 1, label="S"), Span(predicted, 2, 4, label="S", kb_id="C")]
+    predicted.spans["clinical"] = [*spans, Span(predicted, 3, 4, label="S")]
+    gold = [(0, 1, "S", "A"), (2, 4, "S", "B"), (3, 4, "S", "B")]
+    linked = compare(make_doc(gold, key="clinical"), predicted, "clinical")
+    assert linked.predicted == {(0, 6, "A"), (9, 21, "C")}
+    assert [mention.nil for mention in linked.mentions] == [False, False, True]
+
+
 def test_unannotated_layer():
     assert compare(make_doc([]), make_doc([]), "absent") is None
 
@@ -169,12 +181,15 @@ def link_by_text(doc):
     return doc
 
 
-def evaluate(folder, *, links, gold_id):
+def evaluate(folder, *, links, gold_id, concepts=()):
     nlp = spacy.blank("es")
     patterns = [{"label": "S", "pattern": text} for text in ("fiebre", "dolor lumbar")]
     nlp.add_pipe("entity_ruler").add_patterns(patterns)
     if links:
         nlp.add_pipe("link_by_text")
+    if concepts:
+        kb = build_kb([Concept(*each) for each in concepts], folder / "kb", meta={})
+        nlp.add_pipe("bioclin_linker", config={"kb": str(kb.path)})
     nlp.to_disk(folder / "pipeline")
     doc = nlp.make_doc("fiebre y dolor lumbar")
     layer = [[0, 6, "S", gold_id], [9, 21, "S", ""]]
@@ -207,3 +222,22 @@ def test_no_linking_no_figures(tmp_path, links, gold_id):
     assert metrics["layers"]["ents"]["linking"] is None
     assert not any("link" in key for key in metrics["scores"])
     assert "linking of the" not in output and "Linking" not in page
+
+
+def test_links_to_another_terminology_are_not_scored(tmp_path):
+    concepts = [("X", "fiebre", "es"), ("Y", "tos", "es")]
+    metrics, output, page = evaluate(tmp_path, links=False, gold_id="A", concepts=concepts)
+    assert metrics["layers"]["ents"]["linking"] is None
+    assert metrics["layers_with_other_ids"] == ["ents"]
+    assert not any("link" in key for key in metrics["scores"]) and "Linking" not in page
+    said = " ".join(output.split())
+    assert (
+        "links the layer 'ents', but no concept id of the corpus is in its knowledge base" in said
+    )
+
+
+def test_a_wrong_link_to_a_known_terminology_is_scored(tmp_path):
+    concepts = [("X", "fiebre", "es"), ("MESH:A", "tos", "es")]
+    metrics, _, _ = evaluate(tmp_path, links=False, gold_id="A", concepts=concepts)
+    assert metrics["layers_with_other_ids"] == []
+    assert metrics["scores"]["link_acc_linkable"] == 0

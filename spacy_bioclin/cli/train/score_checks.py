@@ -37,6 +37,12 @@ def check_scored(
             f"the corpus is annotated for the layer {layer!r}, which the pipeline never sets: it is"
             " not scored."
         )
+    for layer in metrics["layers_with_other_ids"]:
+        warn(
+            f"the pipeline links the layer {layer!r}, but no concept id of the corpus is in its"
+            " knowledge base: links are not scored. Build one from the terminology of the corpus"
+            " (see `bioclin kb build --help`)."
+        )
     if any(map(has_gold_relations, references)):
         annotated.append("relations")
         finders = find_relation_components(nlp)
