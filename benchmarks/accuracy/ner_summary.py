@@ -56,7 +56,7 @@ def summarize(
             "seeds": len(group),
             **{key: group[0].get(key, "") for key in SETTING[:4]},
             "dev_f_mean": mean_on_dev(group),
-            "test_f_mean": round(statistics.mean(f1), 4),
+            "test_f_mean": round(statistics.mean(f1), 6),
             "test_f_sd": round(statistics.stdev(f1), 4) if len(f1) > 1 else None,
             **_mean_of_positions(group),
             "train_cpu_seconds_median": statistics.median(seconds) if seconds else None,

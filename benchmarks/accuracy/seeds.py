@@ -68,7 +68,7 @@ def measure(trials: list[TrialName]) -> dict[str, Any]:
         "seeds": [trial.seed for trial in trials],
         "updates": scores[0]["updates"],
         "single_test_f": f1,
-        "single_test_f_mean": round(statistics.mean(f1), 4),
+        "single_test_f_mean": round(statistics.mean(f1), 6),
         **score(folder, prepare(first.task), splits_of(first)),
         "machine": describe_machine(),
     }
