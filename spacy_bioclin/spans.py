@@ -30,11 +30,16 @@ def _get_probability(span: Span) -> float | None:
     if stored is not None and (not span.doc.spans or _is_ent(span)):
         return stored
     wanted = span.start, span.end, span.label
-    for key, group in span.doc.spans.items():
-        for other, score in zip(group, get_probabilities(span.doc, key), strict=True):
-            if score is not None and (other.start, other.end, other.label) == wanted:
-                return score
-    return stored
+    found = (score for place, score in _list_scores(span.doc) if place == wanted)
+    return next(found, stored)
+
+
+def _list_scores(doc: Doc) -> Iterator[tuple[tuple[int, int, int], float]]:
+    """List (start, end, label) and the score of each span in a group that has one."""
+    for key, group in doc.spans.items():
+        for span, score in zip(group, get_probabilities(doc, key), strict=True):
+            if score is not None:
+                yield (span.start, span.end, span.label), score
 
 
 def _is_ent(span: Span) -> bool:
@@ -106,7 +111,12 @@ def get_probabilities(doc: Doc, spans_key: str | None) -> list[float | None]:
         stored = [values.get(_key(ent)) for ent in doc.ents]
         if None not in stored or not doc.spans:
             return stored
-        return [ent._.probability for ent in doc.ents]
+        # The first group that has a span counts. One look at all groups, not one for each entity.
+        found = dict(reversed(list(_list_scores(doc))))
+        return [
+            found.get((ent.start, ent.end, ent.label)) if probability is None else probability
+            for ent, probability in zip(doc.ents, stored, strict=True)
+        ]
     group = doc.spans.get(spans_key, ())
     scores = getattr(group, "attrs", {}).get("scores")
     if scores is None or len(scores) != len(group):  # a group that was changed since

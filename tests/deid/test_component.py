@@ -19,7 +19,7 @@ from spacy_bioclin.deid.policy import make_policy
 from spacy_bioclin.deid.surrogates.dates import parse_date
 from spacy_bioclin.deid.vault import restore, seal_originals
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.spans import install_extensions
+from spacy_bioclin.spans import get_probabilities, install_extensions
 from spacy_bioclin.text import find_leaks
 from tests.util import replaced_extension
 
@@ -321,6 +321,20 @@ def test_probabilities_of_phi_and_entities_are_apart() -> None:
     safe = doc._.deid.doc
     assert safe.spans["phi"][0]._.probability == 0.75 and safe.ents[0]._.probability == 0.25
     assert doc[2:3]._.probability is None
+
+
+def test_an_entity_without_probability_has_that_of_the_first_group_with_the_same_span() -> None:
+    install_extensions()
+    doc = MASKING.make_doc("Ana Ruiz niega fiebre")
+    doc.set_ents([Span(doc, 0, 2, label="A"), Span(doc, 2, 3, label="B"), Span(doc, 3, 4, "C")])
+    doc.ents[2]._.probability = 0.125
+    groups = {"none": (0, 2, "A", None), "x": (0, 2, "A", 0.25), "y": (0, 2, "A", 0.75)}
+    for key, (start, end, label, score) in groups.items():
+        doc.spans[key] = [Span(doc, start, end, label=label), Span(doc, 2, 3, label="Z")]
+        if score is not None:
+            doc.spans[key].attrs["scores"] = [score, score]
+    expected = [0.25, None, 0.125]
+    assert get_probabilities(doc, None) == [ent._.probability for ent in doc.ents] == expected
 
 
 def test_a_third_language_is_told() -> None:

@@ -24,7 +24,7 @@ from spacy_bioclin.linking.names.composites import split_composite
 from spacy_bioclin.linking.names.normalize import name_key
 from spacy_bioclin.ner.ents import choose_spans
 from spacy_bioclin.runner.leaks import Hidden
-from spacy_bioclin.spans import get_probabilities, set_spans
+from spacy_bioclin.spans import get_probabilities, install_extensions, set_spans
 from spacy_bioclin.text import FoldedText, find_values
 from spacy_bioclin.tokenization.defined_abbreviations import (
     expand_abbreviations,
@@ -188,6 +188,16 @@ def keep_probabilities(doc: Doc) -> None:
     assert get_probabilities(doc, None) == [0.5] * len(ents)
 
 
+def look_for_probabilities(doc: Doc) -> None:
+    """As after rules, which give none, beside a group of other spans."""
+    install_extensions()
+    spans = [Span(doc, i, i + 1, "A") for i in range(0, len(doc), 2)]
+    doc.set_ents(spans)
+    doc.spans["phi"] = [Span(doc, i, i + 2, "B") for i in range(0, len(doc) - 2, 2)]
+    doc.spans["phi"].attrs["scores"] = [0.5] * len(doc.spans["phi"])
+    assert get_probabilities(doc, None) == [None] * len(spans)
+
+
 def annotated(n: int) -> AnnotatedText:
     spans = [
         SpanAnnotation(f"T{i}", "A", ((j, j + k),), "", ())
@@ -250,6 +260,7 @@ SUBJECTS = {
     "gold overlaps, nested": Subject(lambda n: [s[:3] for s in nested_spans(n)], overlaps, 200),
     "gold doc": Subject(annotated, lambda made: make_gold_doc(blank(), made), 100),
     "probabilities": Subject(make_doc, keep_probabilities, 200),
+    "no probabilities": Subject(make_doc, look_for_probabilities, 200),
     "short forms": Subject(short_forms, linked, 50),
     "hidden values": Subject(hidden, find_hidden, 20),
     "known patient": Subject(patient, lambda m: find_known(m[0], m[1], lang="es"), 20),

@@ -1,6 +1,5 @@
 """The page of a service in Chromium, and a small pipeline that has something to show."""
 
-import gc
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from spacy.tokens import Doc
 from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
+from spacy_bioclin.spans import install_extensions
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -54,6 +54,7 @@ def add_extras(doc: Doc) -> Doc:
 
 def make_nlp(kb: str) -> Language:
     """Make a pipeline with sections, entities, overlapping spans, concepts, relations and PHI."""
+    install_extensions()  # as a tagger does
     tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
     nlp = spacy.blank("es", config={"nlp": {"tokenizer": tokenizer}})
     nlp.meta.update(name="tiny", version="1.2.3")
@@ -97,14 +98,8 @@ def page_url(page_nlp: Language) -> Iterator[str]:
     """The address of a service of the small pipeline."""
     from tests.serving.util import running
 
-    # As `bioclin serve` does. Else each collection looks through all that other tests have left,
-    # which takes minutes for the largest note.
-    gc.collect()
-    gc.freeze()
-    # So may a machine that does other work as well.
-    with running(page_nlp, timeout=400.0) as service:
+    with running(page_nlp) as service:
         yield f"{service.url}/"
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")

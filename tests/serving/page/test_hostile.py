@@ -95,14 +95,14 @@ def test_a_note_of_200_kb_is_shown_at_once(page: "Page") -> None:
     page.wait_for_selector("#pipeline >> text=es_tiny")
     page.click("#tab-write")
     page.fill("#text", note)
-    with page.expect_response("**/annotate", timeout=420_000) as answer:
+    with page.expect_response("**/annotate", timeout=130_000) as answer:
         page.click("#annotate")
     answer.value.finished()
     assert answer.value.ok, answer.value.text()
     began = time.monotonic()
     page.wait_for_selector("#note .mark", timeout=60_000)
     assert time.monotonic() - began < 10
-    page.wait_for_selector("#workspace[aria-busy=false]", timeout=420_000)
+    page.wait_for_selector("#workspace[aria-busy=false]", timeout=130_000)
     n_sentences = note.count("Posible")
     page.wait_for_selector(f"#note .mark >> nth={9 * n_sentences - 1}", state="attached")
     text = page.evaluate(
