@@ -245,6 +245,7 @@ def test_the_theme_is_chosen(page: "Page") -> None:
 
 
 def test_an_invented_note_and_an_empty_one(page: "Page") -> None:
+    page.wait_for_selector("#pipeline >> text=es_tiny")  # until then it does not know the language
     page.click("#example")
     assert page.input_value("#text").startswith("INFORME DE ALTA")  # the pipeline reads Spanish
     assert text_of(page, "#size") == f"{len(page.input_value('#text')):,} characters"
