@@ -1,4 +1,5 @@
-"""Find the components of a pipeline that write relations, links and categories, and score these."""
+"""Find the components of a pipeline that write relations, links or categories, and score the
+categories."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -62,9 +63,10 @@ def find_relation_components(nlp: Language) -> list[RelationFinder]:
 
 
 def find_known_ids(nlp: Language) -> frozenset[str] | None:
-    """Collect the ids that the components of a pipeline can link to, as `canonical_id` writes them.
+    """Collect the concept ids of the knowledge bases of a pipeline.
 
-    RETURNS (frozenset[str] | None): None if a component does not say, or none has a knowledge base.
+    RETURNS (frozenset[str] | None): As `canonical_id` writes them. None if a knowledge base does
+        not list its ids, or there is none.
     """
     bases = [component.kb for _, component in nlp.pipeline if hasattr(component, "kb")]
     if not bases or not all(hasattr(kb, "ids") for kb in bases):

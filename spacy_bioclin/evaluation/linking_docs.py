@@ -6,6 +6,7 @@ first. The chosen id counts as the first candidate.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -136,6 +137,14 @@ def _read_link(span: Span) -> _Link:
 def has_gold_ids(docs: Iterable[LinkedDoc]) -> bool:
     """Check whether any document has gold ids to compare with."""
     return any(doc.reference for doc in docs)
+
+
+def can_be_linked(docs: Iterable[LinkedDoc], known_ids: AbstractSet[str]) -> bool:
+    """Check whether any gold id is in the knowledge bases, or was found without them."""
+    return any(
+        doc.reference & doc.predicted or any(id in known_ids for *_, id in doc.reference)
+        for doc in docs
+    )
 
 
 def linking_metrics(docs: Sequence[LinkedDoc]) -> dict[str, Any]:

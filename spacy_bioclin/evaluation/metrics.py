@@ -25,6 +25,7 @@ from .components import (
 from .confusion import LayerDoc, confusion
 from .linking_docs import (
     LinkedDoc,
+    can_be_linked,
     compare_links,
     has_gold_ids,
     linking_metrics,
@@ -132,8 +133,7 @@ def run_pipeline(
     other_ids = [
         layer
         for layer, linked_docs in links.items()
-        if known_ids is not None
-        and not any(id in known_ids for doc in linked_docs for *_, id in doc.reference)
+        if known_ids is not None and not can_be_linked(linked_docs, known_ids)
     ]
     links = {layer: docs for layer, docs in links.items() if layer not in other_ids}
     unpredicted = [layer for layer in gold_layers if layer not in predicts]

@@ -236,6 +236,12 @@ def test_links_to_another_terminology_are_not_scored(tmp_path):
     )
 
 
+def test_right_links_of_a_component_without_knowledge_base_are_scored(tmp_path):
+    metrics, _, _ = evaluate(tmp_path, links=True, gold_id="A", concepts=[("Y", "tos", "es")])
+    assert metrics["layers_with_other_ids"] == []
+    assert metrics["scores"]["link_acc_linkable"] == 1
+
+
 def test_a_wrong_link_to_a_known_terminology_is_scored(tmp_path):
     concepts = [("X", "fiebre", "es"), ("MESH:A", "tos", "es")]
     metrics, _, _ = evaluate(tmp_path, links=False, gold_id="A", concepts=concepts)

@@ -189,7 +189,7 @@ def keep_probabilities(doc: Doc) -> None:
 
 
 def look_for_probabilities(doc: Doc) -> None:
-    """As after rules, which give none, beside a group of other spans."""
+    """Read the probabilities of entities that have none, beside a group of other spans."""
     install_extensions()
     spans = [Span(doc, i, i + 1, "A") for i in range(0, len(doc), 2)]
     doc.set_ents(spans)
