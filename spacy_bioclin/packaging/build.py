@@ -16,9 +16,10 @@ from spacy.util import load_config
 
 from ..about import __version__
 from ..errors import BioclinError, first_line
+from ..linking.bundle import ENCODER, KB, MEANINGS, STATE
 from ..outputs import Output
 from ..vocab import check_components, make_requirement
-from .card import Provenance, find_linkers, make_meta, render_card
+from .card import LINKER, Provenance, find_linkers, make_meta, render_card
 from .heads import list_kinds
 
 CARD = "MODEL_CARD.md"
@@ -83,6 +84,7 @@ def build_wheel(
         folder = made.parent / "package"
         folder.mkdir()
         source = _lay_out(pipeline, folder, meta, card)
+        _remove_paths(source / f"{meta['lang']}_{meta['name']}" / source.name)
         try:
             builder = ProjectBuilder(source, runner=quiet_subprocess_runner)
             wheel = Path(builder.build("wheel", folder))
@@ -182,3 +184,21 @@ def _lay_out(pipeline: Path, folder: Path, meta: dict[str, Any], card: str) -> P
     for path in (source / "README.md", data / "README.md", data / CARD):
         path.write_text(card, encoding="utf-8")
     return source
+
+
+def _remove_paths(data: Path) -> None:
+    """Remove the paths of what the linkers carry: they name folders of the packaging machine."""
+    config = load_config(data / "config.cfg")
+    for name, component in config["components"].items():
+        state = data / name / STATE
+        if component.get("factory") != LINKER or not state.is_file():
+            continue
+        described = srsly.read_json(state)
+        carried = set(described["carried"])
+        if KB in carried:
+            described["kb_setting"] = None  # the same in both files: loading gives no other folder
+        if MEANINGS in carried:
+            carried.add(ENCODER)  # config.cfg has both or none; linker.json keeps a hub name
+        component.update(dict.fromkeys(carried))
+        srsly.write_json(state, described)
+    config.to_disk(data / "config.cfg")

@@ -1,6 +1,7 @@
 """Wheels: name, requirements, metadata and model card."""
 
 import json
+import shutil
 import zipfile
 from email.parser import HeaderParser
 
@@ -10,7 +11,10 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.about import __version__
 from spacy_bioclin.cli import app
+from spacy_bioclin.encoders.names import NameEncoder
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.bundle import TrainedModel
+from spacy_bioclin.linking.dense.embed import embed_names
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.packaging.build import build_wheel, check_name, check_version
@@ -172,10 +176,40 @@ def test_knowledge_base_travels_with_its_licence(tmp_path, carry):
         folder = "es_bioclin_x/es_bioclin_x-1"
         assert (f"{folder}/bioclin_linker/kb/names.npy" in file.namelist()) == carry
         file.extractall(tmp_path / "installed")
+        texts = [file.read(name) for name in file.namelist() if name.endswith((".cfg", ".json"))]
+        assert any(str(tmp_path / "kb").encode() in text for text in texts) != carry
     if carry:  # works where the knowledge base it was made from is not
         (tmp_path / "kb").rename(tmp_path / "gone")
     doc = spacy.load(tmp_path / "installed" / folder)("Ingresa por neumonía.")
     assert [ent.kb_id_ for ent in doc.ents] == ["K1"]
+
+
+def test_no_path_of_what_the_linker_carries_is_in_the_package(tiny_encoder, tmp_path):
+    kb = build_kb([Concept("K1", "cold"), Concept("K2", "flu")], tmp_path / "kb")
+    names = NameEncoder(str(tiny_encoder), precision="fp32", device="cpu")
+    embed_names(kb, names, tmp_path / "vectors")
+    ranker = TrainedModel.untrained().ranker
+    TrainedModel(ranker, [["cold", "K2", 0, 9]]).write(tmp_path / "model")
+    parts = {"kb": "kb", "meanings": "vectors", "model": "model"}
+    config = {part: str(tmp_path / folder) for part, folder in parts.items()}
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "DISEASE", "pattern": "cold"}])
+    nlp.add_pipe("bioclin_linker", config={**config, "encoder": str(tiny_encoder)})
+    expected = nlp("a cold").ents[0]._.candidates
+    nlp.to_disk(tmp_path / "pipeline")
+    made = build_wheel(
+        tmp_path / "pipeline", tmp_path / "out", name="x", version="1", provenance=PROVENANCE
+    )
+    with zipfile.ZipFile(made) as file:
+        texts = [file.read(name) for name in file.namelist()]
+        for path in (tmp_path, tiny_encoder):
+            assert not any(str(path).encode() in text for text in texts)
+        file.extractall(tmp_path / "installed")
+    for folder in parts.values():
+        shutil.rmtree(tmp_path / folder)
+    loaded = spacy.load(tmp_path / "installed/en_bioclin_x/en_bioclin_x-1")
+    assert {candidate.kb_id for candidate in expected} == {"K1", "K2"}
+    assert loaded("a cold").ents[0]._.candidates == expected
 
 
 def test_mistakes_are_errors_before_anything_is_written(pipeline, tmp_path):
