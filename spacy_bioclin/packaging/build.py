@@ -187,7 +187,7 @@ def _lay_out(pipeline: Path, folder: Path, meta: dict[str, Any], card: str) -> P
 
 
 def _remove_paths(data: Path) -> None:
-    """Remove the paths of what the linkers carry: they name folders of the packaging machine."""
+    """Remove the paths of linker parts that the package contains, since they name local folders."""
     config = load_config(data / "config.cfg")
     for name, component in config["components"].items():
         state = data / name / STATE
@@ -196,7 +196,8 @@ def _remove_paths(data: Path) -> None:
         described = srsly.read_json(state)
         carried = set(described["carried"])
         if KB in carried:
-            described["kb_setting"] = None  # the same in both files: loading gives no other folder
+            # As in config.cfg: where they differ, the user gave another folder when loading.
+            described["kb_setting"] = None
         if MEANINGS in carried:
             carried.add(ENCODER)  # config.cfg has both or none; linker.json keeps a hub name
         component.update(dict.fromkeys(carried))
