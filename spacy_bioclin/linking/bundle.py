@@ -17,6 +17,7 @@ from ..errors import BioclinError
 from ..files import check_regular
 from ..outputs import open_folder
 from .candidates import CandidateGenerator
+from .codes import CODES, CodeClassifier, CodeFinder
 from .dense.index import FILES, DenseIndex
 from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
@@ -32,10 +33,12 @@ class TrainedModel(NamedTuple):
 
     ranker (dict): See `Ranker.to_dict`.
     learned (list): See `LearnedNames.to_list`; it holds mentions of the training notes.
+    codes (bytes): See `CodeClassifier.to_bytes`; empty if ids are not codes that are put together.
     """
 
     ranker: dict[str, Any]
     learned: list[list[Any]]
+    codes: bytes = b""
 
     @classmethod
     def untrained(cls) -> "TrainedModel":
@@ -49,7 +52,7 @@ class TrainedModel(NamedTuple):
         RAISES (BioclinError): The folder does not contain one.
         """
         try:
-            for file in (RANKER, LEARNED):
+            for file in (RANKER, LEARNED, CODES):
                 if (folder / file).exists():
                     check_regular(folder / file)
             ranker, learned = (
@@ -57,7 +60,8 @@ class TrainedModel(NamedTuple):
             )
             if not isinstance(ranker, dict) or not isinstance(learned, list):
                 raise ValueError("type")
-            return cls(ranker, learned)
+            codes = folder / CODES
+            return cls(ranker, learned, codes.read_bytes() if codes.exists() else b"")
         except (OSError, ValueError, RecursionError) as error:
             raise BioclinError(
                 f"{folder} holds no trained linker ({type(error).__name__}): give the folder that "
@@ -67,8 +71,12 @@ class TrainedModel(NamedTuple):
     def write(self, folder: Path) -> None:
         """Write the model to a folder, which is created if necessary."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in zip((RANKER, LEARNED), self, strict=True):
+        for name, content in zip((RANKER, LEARNED), self, strict=False):
             (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
+        if self.codes:
+            (folder / CODES).write_bytes(self.codes)
+        else:
+            (folder / CODES).unlink(missing_ok=True)
 
 
 class Parts(NamedTuple):
@@ -165,8 +173,16 @@ class LinkerBundle:
             if self.meanings is not None and self.encoder is not None:
                 meanings = open_meanings(Path(self.meanings), self.encoder, kb)
             learned = LearnedNames.from_list(kb, model.learned) if model.learned else None
+            codes = None
+            if model.codes:
+                codes = CodeFinder(kb, {None: CodeClassifier.from_bytes(model.codes)})
             generator = CandidateGenerator(
-                kb, n_candidates=n_candidates, lang=lang, meanings=meanings, learned=learned
+                kb,
+                n_candidates=n_candidates,
+                lang=lang,
+                meanings=meanings,
+                learned=learned,
+                codes=codes,
             )
             return generator, Ranker.from_dict(model.ranker)
         except BioclinError as error:

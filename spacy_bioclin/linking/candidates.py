@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..types import FloatArray, IntArray
+from .codes import CodeFinder
 from .dense.index import DenseIndex
 from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
@@ -34,6 +35,16 @@ FEATURES = (
     "similar_gap",  # how far `similar` is below the highest of the candidates of the text
     "similar_mention_gap",  # the same for `similar_mention`
     "meaning_gap",  # the same for `meaning`
+    "stem",  # log-probability of the stem of the code, by the words of the text (codes.py)
+    "stem_gap",  # how far that is below the likeliest stem
+    "qualifier",  # log-probability of the qualifier of the code, if the stem is right
+    "qualifier_gap",  # how far that is below the likeliest qualifier of the stem
+    "stem_similar",  # highest `similar` of the candidates with the stem
+    "stem_similar_mention",  # the same for `similar_mention`
+    "stem_same_mention",  # the same for `same_mention`
+    "stem_frequency",  # the same for `frequency`
+    "stem_meaning",  # the same for `meaning`
+    "stem_near_mention",  # the same for `near_mention`
     "in_note",  # another text of the note surely means the concept (notes.py)
 )
 N_FEATURES = len(FEATURES)
@@ -43,6 +54,14 @@ GAPS = {
     "similar_mention_gap": "similar_mention",
     "meaning_gap": "meaning",
 }
+# Features of codes of a stem and a qualifier; the latter are the highest of a feature by stem.
+BY_STEM = ("similar", "similar_mention", "same_mention", "frequency", "meaning", "near_mention")
+CODE_FEATURES: tuple[str, ...] = ("stem", "stem_gap", "qualifier", "qualifier_gap")
+CODE_FEATURES += tuple(f"stem_{name}" for name in BY_STEM)
+CODE_COLUMNS = [COLUMN[name] for name in CODE_FEATURES]
+STEM_COLUMNS = [COLUMN[name] for name in BY_STEM]
+# How similar a candidate is, for the choice of stems.
+SIMILARITY = [COLUMN[name] for name in ("similar", "similar_mention", "same_mention")]
 # Names that are searched for each requested concept.
 NAMES_PER_CONCEPT = 2
 MIN_SHORT = 4
@@ -87,6 +106,7 @@ class CandidateGenerator:
     lang (str): Language of the notes.
     meanings (DenseIndex | None): Vectors of the names; None to compare only how they are written.
     learned (LearnedNames | None): What mentions of the training data meant.
+    codes (CodeFinder | None): What their words say of codes that are put together.
     """
 
     def __init__(
@@ -97,22 +117,24 @@ class CandidateGenerator:
         lang: str,
         meanings: DenseIndex | None = None,
         learned: LearnedNames | None = None,
+        codes: CodeFinder | None = None,
     ) -> None:
         self.kb, self.n_candidates = kb, n_candidates
         self.meanings = meanings
         self.learned: LearnedNames | None = None
+        self.codes: CodeFinder | None = None
         if learned is not None:
-            self.learn(learned)
+            self.learn(learned, codes)
         self._first = np.asarray(kb.first_name)
         self._concept = np.asarray(kb.name_concept)
         self._lang = np.asarray(kb.name_lang)
         self._own = np.array([name in (lang, "") for name in kb.langs])
 
-    def learn(self, names: LearnedNames) -> None:
+    def learn(self, names: LearnedNames, codes: CodeFinder | None) -> None:
         """Use what mentions of the training data meant from now on."""
         if self.meanings is not None:
             names.embed(self.meanings.encode)
-        self.learned = names
+        self.learned, self.codes = names, codes
 
     def __call__(
         self, texts: Sequence[str], folds: Sequence[int | None] | None = None
@@ -189,6 +211,12 @@ class CandidateGenerator:
         vectors: FloatArray | None,
     ) -> list[Pool]:
         rows, concepts, names, features = pairs.join()
+        if self.codes is not None:
+            readings = self.codes.read(texts, folds)
+            similar = features[:, SIMILARITY].sum(1)
+            proposed = self.codes.propose(readings, rows, concepts, similar)
+            pairs.add(*proposed, "stem", np.zeros(len(proposed[0]), np.float32))
+            rows, concepts, names, features = pairs.join()
         first = self._first[concepts]
         shown = np.where(names >= 0, names, first)
         at = self.kb.names.start
@@ -208,6 +236,10 @@ class CandidateGenerator:
             for found in (first, shown):
                 own = self.meanings.vectors_of(found)
                 np.maximum(column, (own * vectors[rows]).sum(1), out=column)
+        if self.codes is not None:
+            features[:, CODE_COLUMNS] = self.codes.describe(
+                readings, rows, concepts, features[:, STEM_COLUMNS]
+            )
         ends = np.searchsorted(rows, np.arange(len(texts) + 1))
         n_candidates = np.diff(ends)
         starts = ends[:-1][n_candidates > 0]

@@ -230,7 +230,10 @@ class Linker:
             ("similar", "similar name"),
             ("meaning", "similar meaning"),
         )
-        how = next((text for way, text in ways if features[COLUMN[way]]), "training mention")
+        learned = ("similar_mention", "near_mention")
+        found = any(features[COLUMN[way]] for way in learned)
+        other = "training mention" if found else "words of training mentions"
+        how = next((text for way, text in ways if features[COLUMN[way]]), other)
         return f"{how}: {self.generator.kb.names[name]}" if name >= 0 else how
 
 

@@ -10,11 +10,13 @@ from ...evaluation.linking import LinkedMention, gold_ids
 from ...spans import get_spans
 from ...tokenization.defined_abbreviations import find_abbreviations
 from ..bundle import TrainedModel
+from ..codes import CodeFinder
 from ..docs import mention_texts
 from ..kb.concepts import Concept, wrong_id
 from ..kb.knowledge_base import KnowledgeBase
 from ..learned import LearnedMention, LearnedNames
 from ..linker import Linker, Mention
+from .codes import train_codes
 from .ranker import RankerSettings, TrainMention, fit_ranker
 
 
@@ -112,11 +114,14 @@ def train_linker(
             for form in mention.forms
         ),
     )
-    linker.generator.learn(learned)
+    kb = linker.generator.kb
+    classifiers = train_codes(learned.counts, kb)
+    linker.generator.learn(learned, CodeFinder(kb, classifiers) if classifiers else None)
     linker.ranker, report = fit_ranker(linker.generator, mentions, settings)
     linker.forget()
     counts = {"learned": learned.counts.total(), "unknown_ids": learned.n_unknown, **report}
-    return TrainedModel(linker.ranker.to_dict(), learned.to_list()), counts
+    codes = classifiers[None].to_bytes() if classifiers else b""
+    return TrainedModel(linker.ranker.to_dict(), learned.to_list(), codes), counts
 
 
 def link_gold(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[LinkedMention]:

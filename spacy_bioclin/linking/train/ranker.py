@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import BioclinError
-from ..candidates import N_FEATURES, CandidateGenerator, Pool
+from ..candidates import CODE_FEATURES, COLUMN, FEATURES, N_FEATURES, CandidateGenerator, Pool
 from ..learned import N_FOLDS
 from ..notes import Evidence, NoteConcepts, add_support
 from ..ranking import NIL, Ranker
@@ -108,6 +108,9 @@ def fit_ranker(
         )
     features, gold, real = _pad(pools, wanted)
     weights = torch.tensor([counts[case] for case in cases], dtype=torch.float32)
+    # Without codes, the features of codes are zero.
+    names = [f for f in FEATURES if generator.codes is not None or f not in CODE_FEATURES]
+    features = features[:, :, [COLUMN[name] for name in names]]
     model, losses = _train(features, gold, real, weights, settings)
     report = {
         "mentions": len(mentions),
@@ -115,7 +118,7 @@ def fit_ranker(
         "found": sum((m.text, m.ids, m.fold) in found for m in mentions),
         "loss": [losses[0], losses[-1]],
     }
-    return Ranker(model), report
+    return Ranker.from_dict({"features": names, "weights": model}), report
 
 
 def _count_cases(
@@ -164,8 +167,9 @@ def _train(
     """Train a network, and return the weights of a `Ranker` and the mean loss of each epoch."""
     torch.manual_seed(settings.seed)
     scale = 1 / features[real[:, :-1]].std(0).clamp(min=0.05)
-    hidden, out = nn.Linear(N_FEATURES, settings.hidden), nn.Linear(settings.hidden, 1, bias=False)
-    direct, nil = nn.Linear(N_FEATURES, 1, bias=False), nn.Parameter(torch.zeros(()))
+    n_features = features.shape[-1]
+    hidden, out = nn.Linear(n_features, settings.hidden), nn.Linear(settings.hidden, 1, bias=False)
+    direct, nil = nn.Linear(n_features, 1, bias=False), nn.Parameter(torch.zeros(()))
     model = nn.ModuleList([hidden, out, direct])
     optimizer = torch.optim.AdamW(
         [*model.parameters(), nil], lr=settings.learn_rate, weight_decay=settings.weight_decay

@@ -84,6 +84,16 @@ def test_damaged_rankers(folder, weights):
         link(folder)
 
 
+@pytest.mark.parametrize("codes", [b"x", b"x" * 20, b"\xff" * 100, bytes(8)])
+def test_damaged_codes(folder, codes):
+    untrained = TrainedModel.untrained()
+    TrainedModel(untrained.ranker, [ROW], codes).write(folder / "model")
+    with pytest.raises(BioclinError, match=r"codes\.safetensors is damaged"):
+        link(folder)
+    untrained.write(folder / "model")  # the file of another model does not stay
+    link(folder)
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{", "[" * 10**5, '{"carried": 1}', "\0", "null"])
 def test_damaged_descriptions(folder, content):
     pipeline = folder / "pipeline"
