@@ -26,8 +26,10 @@ def linking_table() -> str:
     ]
     for corpus, row in load("linking_accuracy_test")["corpora"].items():
         title, published = LINKING[corpus]
-        lexical, best = row["lexical"], row["meaning"]
+        lexical, meaning = row["lexical"], row.get("meaning")
+        best = meaning or lexical
         trained = best["trained"]
+        with_vectors = f"**{trained['without_nil']['acc']:.3f}**" if meaning else "–"
         covered = trained["in_terminology"]
         ends = [best["end_to_end"].get(name) for name in TAGGERS]
         scores = " | ".join(f"{end['mentions']['f']:.3f}" if end else "–" for end in ends)
@@ -35,7 +37,7 @@ def linking_table() -> str:
             f"| {title} | {trained['all']['r64']:.3f} "
             f"| {best['untrained']['without_nil']['acc']:.3f} "
             f"| {lexical['trained']['without_nil']['acc']:.3f} "
-            f"| **{trained['without_nil']['acc']:.3f}** "
+            f"| {with_vectors} "
             f"| {covered['acc']:.3f} (recall {covered['r64']:.3f}) "
             f"| {scores} | {published} |"
         )

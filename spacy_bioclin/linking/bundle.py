@@ -33,7 +33,7 @@ class TrainedModel(NamedTuple):
 
     ranker (dict): See `Ranker.to_dict`.
     learned (list): See `LearnedNames.to_list`; it holds mentions of the training notes.
-    codes (bytes): See `CodeClassifier.to_bytes`; empty if ids are not codes that are put together.
+    codes (bytes): See `CodeClassifier.to_bytes`; empty if ids are not composed codes.
     """
 
     ranker: dict[str, Any]

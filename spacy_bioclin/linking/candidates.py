@@ -106,7 +106,7 @@ class CandidateGenerator:
     lang (str): Language of the notes.
     meanings (DenseIndex | None): Vectors of the names; None to compare only how they are written.
     learned (LearnedNames | None): What mentions of the training data meant.
-    codes (CodeFinder | None): What their words say of codes that are put together.
+    codes (CodeFinder | None): What their words say of composed codes.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""Find codes that are put together of a stem and a qualifier, such as the morphologies of ICD-O:
+"""Find codes that are composed of a stem and a qualifier, such as the morphologies of ICD-O:
 "8140/32" is an adenocarcinoma (8140), malignant and of grade 2 (32).
 
 Such a terminology has many more codes than names, and training notes use few of them. So stems and
 qualifiers are learned apart, from the words of the mentions, and every code of the terminology that
-is put together of likely ones is a candidate.
+is composed of likely ones is a candidate.
 """
 
 import json
@@ -48,7 +48,7 @@ def split_code(id: str) -> tuple[str, str]:
 
 
 def are_codes(kb: KnowledgeBase) -> bool:
-    """Check whether a terminology puts codes together: its stems share their qualifiers."""
+    """Check whether a terminology composes codes: its stems share their qualifiers."""
     codes = [split_code(str(id)) for id in kb.ids]
     qualifiers = {qualifier for _, qualifier in codes if qualifier}
     return 0 < len(qualifiers) < len({stem for stem, qualifier in codes if qualifier})

@@ -1,4 +1,4 @@
-"""Codes that are put together of a stem and a qualifier."""
+"""Codes that are composed of a stem and a qualifier."""
 
 import numpy as np
 import pytest

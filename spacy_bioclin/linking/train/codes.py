@@ -26,7 +26,7 @@ def train_codes(mentions: FoldMentions, kb: KnowledgeBase) -> dict[int | None, C
 
     mentions (FoldMentions): Counts of the training mentions.
     RETURNS (dict[int | None, CodeClassifier]): One without the mentions of each fold, and under
-        None one with all; {} if the ids are not put together.
+        None one with all; {} if the ids are not composed.
     """
     counts: dict[int, Counter[Code]] = defaultdict(Counter)
     for mention, n in mentions.items():

@@ -1,4 +1,4 @@
-"""Training what finds codes that are put together, of which few are in the training notes."""
+"""Training what finds composed codes, of which few are in the training notes."""
 
 import json
 from collections import Counter
