@@ -22,6 +22,19 @@ except ImportError:
 
 # [[value]] and its type.
 SPANISH = r"""
+teléfono [[seis uno dos, treinta y cuatro, cincuenta y seis, setenta y ocho]] phone
+móvil [[seiscientos doce, trescientos cuarenta y cinco, seiscientos setenta y ocho]] phone
+Llamar al [[nueve ocho uno guion veintidós guion treinta y tres guion cuarenta]] phone
+DNI [[doce millones trescientos cuarenta y cinco mil seis, letra zeta]] national_id
+historia número [[cuatro cinco seis siete ocho]] record_id
+colegiado [[treinta y seis barra cero dos mil ciento once]] licence_id
+código postal [[quince mil setecientos uno]] postcode
+nació el [[uno del tres del cuarenta y uno]] date
+operada en [[mayo del noventa y ocho]] date
+desde el [[verano de dos mil tres]] date
+ingresó el [[tres de los corrientes]] date
+el [[martes quince]] por la tarde date
+correo [[juan punto pérez arroba hospital punto es]] email
 DNI [[12345678Z]] national_id
 D.N.I.: [[12.345.678-Z]] national_id
 dni nº [[12345678-z]] national_id
@@ -173,6 +186,14 @@ El padre es [[encofrador]] y fuma profession
 vive en la [[c/ virgen de las nieves 14]], sola street
 """
 ENGLISH = r"""
+phone [[six one two, five five five, oh one two three]] phone
+call back at [[five five five one two three four extension nine]] phone
+zip code [[four five four oh two]] postcode
+MRN [[four five six seven eight nine]] record_id
+his social is [[one two three, four five, six seven eight nine]] national_id
+in [[May of ninety eight]] date
+in the [[summer of two thousand three]] date
+email [[john dot smith at mercy dot org]] email
 SSN: [[536904399]] insurance_id
 [[536-90-4399]] (SSN) insurance_id
 MRN: [[123-45-67]] record_id
@@ -269,6 +290,8 @@ flat at [[41 Harbour Parade]], Youghal street
 """
 LOOK_ALIKES = {
     "es": """
+Subió al dos y al tres; tomó dos comprimidos a las tres y uno de cada cuatro
+historia de dos años de evolución, tres de cuatro de los noventa casos
 Amoxicilina 500 mg/8 h durante 7 días, 200 mg c/12 horas
 TA 120/80 mmHg, FC 72 lpm, Tª 36,5 ºC, SatO2 98%
 Hb 12,3 g/dl, plaquetas 150.000/mm3, Na 140, K 4,5, Cl 101
@@ -291,6 +314,7 @@ fuerza 4/V, soplo II/VI, los lunes y jueves, cada martes, EVA (8), Barthel (85),
 quiste Bosniak I. Sin captación, mama izquierda, a los 6 meses de la cirugía, hace 12 años
 """,
     "en": """
+rated it four or five, two to three times, summer of his life, call at nine
 BP 120/80, HR 72, T 98.6, O2 sat 98% on RA
 WBC 12.3, Na 140, pH 7.35/45/24, titer 1/160
 strength 5/5, 2/6 systolic murmur, pain 8/10
@@ -309,6 +333,10 @@ ADVERSARIAL = [
     *("1", "12 ", "1-", "1.", "(1) ", "54 ", "612345678 ", "961 622 403 ", "ES12 1234 ", "5/12 "),
     *("a@", "a@a.", "@", "-", " ", "\n", ":a", "a::", "aa-bb-", "a", "Aa ", "ñ ", "n ", "D. "),
     *(
+        "al uno, dos y ",
+        "uno del uno del ",
+        "a punto b ",
+        "a at b dot c ",
         "NHC: ",
         "NHC (a ",
         "NHC\n\n",
