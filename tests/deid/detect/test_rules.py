@@ -30,6 +30,9 @@ historia número [[cuatro cinco seis siete ocho]] record_id
 colegiado [[treinta y seis barra cero dos mil ciento once]] licence_id
 código postal [[quince mil setecientos uno]] postcode
 nació el [[uno del tres del cuarenta y uno]] date
+nacida el [[veinte de julio del cincuenta y cinco]] con fiebre date
+el de la hija: [[seis siete siete, cero ocho uno, dos]] phone
+de ene i [[cincuenta y un millones doscientos mil]] national_id
 operada en [[mayo del noventa y ocho]] date
 desde el [[verano de dos mil tres]] date
 ingresó el [[tres de los corrientes]] date
@@ -188,6 +191,7 @@ vive en la [[c/ virgen de las nieves 14]], sola street
 ENGLISH = r"""
 phone [[six one two, five five five, oh one two three]] phone
 call back at [[five five five one two three four extension nine]] phone
+reach her at [[two one eight comma five five five comma zero one nine eight]] phone
 zip code [[four five four oh two]] postcode
 MRN [[four five six seven eight nine]] record_id
 his social is [[one two three, four five, six seven eight nine]] national_id
