@@ -71,7 +71,7 @@ class TrainedModel(NamedTuple):
     def write(self, folder: Path) -> None:
         """Write the model to a folder, which is created if necessary."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in zip((RANKER, LEARNED), self, strict=False):
+        for name, content in ((RANKER, self.ranker), (LEARNED, self.learned)):
             (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
         if self.codes:
             (folder / CODES).write_bytes(self.codes)

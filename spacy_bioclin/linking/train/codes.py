@@ -1,4 +1,4 @@
-"""Train what tells stem and qualifier of a code from the words of a mention."""
+"""Train the classifiers that read the stem and the qualifier of a code in a mention."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

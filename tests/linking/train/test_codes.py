@@ -129,24 +129,20 @@ def write_docs(path):
 
 def test_a_trained_folder_and_a_saved_pipeline(kb, tmp_path):
     write_docs(tmp_path / "train.spacy")
-    nlp = spacy.blank("es")
-    ruler = nlp.add_pipe("entity_ruler")
-    ruler.add_patterns([{"label": "TUMOR", "pattern": text} for text in UNSEEN])
-    nlp.add_pipe("bioclin_linker", config={"kb": str(kb.path)})
-    nlp.to_disk(tmp_path / "pipeline")
     model = tmp_path / "model"
     args = ["train-linker", kb.path, tmp_path / "train.spacy", "-o", model]
     done = CliRunner().invoke(app, [str(arg) for arg in args])
     assert done.exit_code == 0, done.output
     assert (model / CODES).is_file() and json.loads((model / "learned.json").read_text())
 
+    patterns = [{"label": "TUMOR", "pattern": text} for text in UNSEEN]
     trained = spacy.blank("es")
-    trained.add_pipe("entity_ruler").add_patterns(ruler.patterns)
+    trained.add_pipe("entity_ruler").add_patterns(patterns)
     trained.add_pipe("bioclin_linker", config={"kb": str(kb.path), "model": str(model)})
     trained.to_disk(tmp_path / "saved")
     loaded = spacy.load(tmp_path / "saved")
     copy = spacy.blank("es")
-    copy.add_pipe("entity_ruler").add_patterns(ruler.patterns)
+    copy.add_pipe("entity_ruler").add_patterns(patterns)
     copy.add_pipe("bioclin_linker").from_bytes(trained.get_pipe("bioclin_linker").to_bytes())
     for one in (trained, loaded, copy):
         links = {doc.text: doc.ents[0].kb_id_ for doc in one.pipe(UNSEEN)}
