@@ -1,10 +1,11 @@
 """Read dates in the forms in which Spanish and English texts have them."""
 
 import re
+from collections.abc import Iterable
 from datetime import date
 from typing import NamedTuple
 
-from .text import fold_alnum
+from .text import compose, fold_alnum
 
 # Two digits up to this number are a year from 2000 on.
 LAST_SHORT_YEAR = 35
@@ -105,6 +106,8 @@ _NAME = "(?:" + "|".join(sorted(MONTH_NAMES, key=len, reverse=True)) + r")(?![^\
 _ROMAN = "(?:" + "|".join(sorted(ROMANS, key=len, reverse=True)) + r")(?![^\W\d_])"
 _SEP = r"\s*[/.\-–]{1,2}\s*"
 _YEAR = r"(?:1[5-9]\d\d|2[01]\d\d)"
+# As Spanish notes often have it: "marzo de 2.018".
+_POINT_YEAR = rf"(?:{_YEAR}|1\.9\d\d|2\.0\d\d)"
 _SHORT = r"['’]?\d\d"
 _OF = r"(?:\.?,?\s+(?:(?:del?|of)\s+)?(?:a[ñn]o\s+|the\s+)?|\.?\s*[-–/,]\s*|\.)?"
 _TO = r"\s*(?:-|–|/|\b(?:y|e|al?|and|to)\b)\s*"
@@ -120,12 +123,12 @@ PATTERNS = {
         "numeric": rf"(?P<a>\d\d?){_SEP}(?P<b>\d\d?){_SEP}(?P<year>{_YEAR}|{_SHORT})",
         "roman": rf"(?P<day>\d\d?){_SEP}(?P<month>{_ROMAN}){_SEP}(?P<year>{_YEAR}|{_SHORT})",
         "day_first": rf"(?:(?P<day_2>\d\d?){_TO})?(?P<day>\d\d?){_SUFFIX}{_OF}(?P<month>{_NAME})"
-        rf"(?:{_OF}(?P<year>{_YEAR})|(?:\.?\s*[-/–]\s*|\s+del?\s+|\s*(?=['’]))(?P<short>{_SHORT}))?",
+        rf"(?:{_OF}(?P<year>{_POINT_YEAR})|(?:\.?\s*[-/–]\s*|\s+del?\s+|\s*(?=['’]))(?P<short>{_SHORT}))?",
         "month_first": rf"(?P<month>{_NAME})\.?\s+(?P<day>\d\d?){_SUFFIX}"
         rf"(?:{_TO}(?P<day_2>\d\d?))?(?:\s*,\s*|\s+)(?:del?\s+)?(?P<year>{_YEAR})",
         "month_day": rf"(?P<month>{_NAME})\.?\s+(?P<day>\d\d?){_SUFFIX}(?:{_TO}(?P<day_2>\d\d?))?",
         "month_year": rf"(?:(?P<month_2>{_NAME}){_TO})?(?P<month>{_NAME}){_OF}"
-        rf"(?P<year>{_YEAR}|{_SHORT})",
+        rf"(?P<year>{_POINT_YEAR}|{_SHORT})",
         "roman_year": rf"(?P<month>{_ROMAN}){_SEP}(?P<year>{_YEAR}|{_SHORT})",
         "number_year": rf"(?P<month>\d\d?){_SEP}(?P<year>{_YEAR})",
         "pair": r"(?P<a>\d\d?)\s*[/.\-–]\s*(?P<b>\d\d?)",
@@ -137,12 +140,31 @@ PATTERNS = {
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def read_dates(text: str, lang: str) -> tuple[list[ParsedDate], list[Field]] | None:
+def find_day_first(texts: Iterable[str]) -> bool | None:
+    """Find out whether the day stands before the month in dates in figures.
+
+    texts (Iterable[str]): Dates of one note: one writer, one order.
+    RETURNS (bool | None): True if some can only be read so ("28/02/2021") and none only the other
+        way, False for the opposite; None if nothing or both are shown.
+    """
+    orders = set()
+    for text in texts:
+        for found in PATTERNS["numeric"].finditer(compose(text)):
+            a, b = int(found["a"]), int(found["b"])
+            if (a > 12) != (b > 12):
+                orders.add(a > 12)
+    return orders.pop() if len(orders) == 1 else None
+
+
+def read_dates(
+    text: str, lang: str, day_first: bool | None = None
+) -> tuple[list[ParsedDate], list[Field]] | None:
     """Read all dates of a text.
 
     text (str): What a date detector found: one date, or a few ("del 12 al 15 de marzo").
     lang (str): "en": 03/12 is the 12th of March; else the 3rd of December. A month above 12 is a
         day in both.
+    day_first (bool | None): The order, if it is known (`find_day_first`), whatever the language.
     RETURNS (tuple[list[ParsedDate], list[Field]] | None): The dates and the weekdays, in order;
         None if there are none, a day does not exist, or the text has other words or numbers.
     """
@@ -162,7 +184,7 @@ def read_dates(text: str, lang: str) -> tuple[list[ParsedDate], list[Field]] | N
             return (dates, weekdays) if dates or weekdays else None
         place = found.end()
         if name != "time":
-            parsed = _read_match(found, lang)
+            parsed = _read_match(found, lang, day_first)
             if parsed.to_date(LEAP_YEAR) is None:
                 return None
             dates.append(parsed)
@@ -190,11 +212,11 @@ def _read_words(rest: str, offset: int) -> list[Field] | None:
     return None if any(char.isdigit() for char in rest) else weekdays
 
 
-def _read_match(found: re.Match[str], lang: str) -> ParsedDate:
+def _read_match(found: re.Match[str], lang: str, day_first: bool | None) -> ParsedDate:
     groups = {kind: text for kind, text in found.groupdict().items() if text is not None}
     kinds = {"short": "year"}
     if "a" in groups:
-        kinds |= _order(int(groups["a"]), int(groups["b"]), "year" in groups, lang)
+        kinds |= _order(int(groups["a"]), int(groups["b"]), "year" in groups, lang, day_first)
     fields = tuple(
         Field(kind, *found.span(group), text, _number(text, kind))
         for group, text in groups.items()
@@ -204,13 +226,15 @@ def _read_match(found: re.Match[str], lang: str) -> ParsedDate:
     return ParsedDate(number.get("year"), number.get("month"), number.get("day"), fields)
 
 
-def _order(a: int, b: int, has_year: bool, lang: str) -> dict[str, str]:
-    """Interpret two numbers: in the usual order of the language, else in the other one, else as
-    month and year ("12/18")."""
+def _order(a: int, b: int, has_year: bool, lang: str, is_day_first: bool | None) -> dict[str, str]:
+    """Interpret two numbers: in the order of the note or the language, else in the other one, else
+    as month and year ("12/18")."""
+    if is_day_first is None:
+        is_day_first = lang != "en"
     day_first = {"a": "day", "b": "month"}
     month_first = {"a": "month", "b": "day"}
-    usual, other = (month_first, day_first) if lang == "en" else (day_first, month_first)
-    if (a if lang == "en" else b) <= 12:
+    usual, other = (day_first, month_first) if is_day_first else (month_first, day_first)
+    if (b if is_day_first else a) <= 12:
         return usual
     if has_year or lang == "en":
         return other
@@ -219,7 +243,7 @@ def _order(a: int, b: int, has_year: bool, lang: str) -> dict[str, str]:
 
 def _number(text: str, kind: str) -> int:
     if kind == "year":
-        year = int(text.lstrip("'’"))
+        year = int(text.lstrip("'’").replace(".", ""))
         if year > 99:
             return year
         return year + (2000 if year <= LAST_SHORT_YEAR else 1900)

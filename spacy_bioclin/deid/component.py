@@ -11,7 +11,7 @@ from spacy.attrs import LENGTH, SPACY
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..dates import LEAP_YEAR
+from ..dates import LEAP_YEAR, find_day_first
 from ..errors import BioclinError
 from ..spans import set_spans
 from ..text import fold_alnum
@@ -306,7 +306,8 @@ class Deidentifier(Calibrated):
         values = [text[span.start : span.end] for span in spans]
         years = (YEAR.search(text, span.start, span.end) for span in spans)
         year = next((int(found.group()) for found in years if found), LEAP_YEAR)
-        dates = DateShift(shift_days(secret, self.policy.keep_weekdays), year)
+        days = shift_days(secret, self.policy.keep_weekdays)
+        dates = DateShift(days, year, find_day_first(values))
         words = {word for value in values for word in (*value.split(), *_WORD.findall(value))}
         forbidden = frozenset(map(fold_alnum, words)) - {""}
         scheme = self.policy.scheme

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable
+from datetime import date
 from typing import NamedTuple
 
 from ..errors import BioclinError
@@ -29,6 +30,13 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 # Words of an age that stay beside its decade, without accents; other words may be PHI.
 AGE_WORDS = word_set("a ano anos de edad year years yr yrs y o yo old of age aged")
 MAX_AGE = 130
+# Ages from here on are one group.
+TOP_AGE = 90
+# The first three digits of US postcodes of at most 20,000 people, by the census of 2000 (guidance
+# of the Department of Health and Human Services on de-identification, 2012) or of 2010.
+SMALL_AREAS = word_set(
+    "036 059 063 102 203 205 369 556 692 753 772 790 821 823 830 831 878 879 884 890 893"
+)
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 N_HASH_BYTES = 8
 # The end of a hash shows that it is ours, and says nothing about the value.
@@ -98,7 +106,9 @@ def generalize(target: Target, note: NoteContext) -> str | None:
 
     Nothing else of the value is written, except for the words of an age ("años").
 
-    In English a postcode keeps its first three digits (45 CFR 164.514(b)(2)(i)(B)).
+    In English a postcode keeps its first three digits, or none where at most 20,000 people live
+    (45 CFR 164.514(b)(2)(i)(B)). A year more than 89 years ago may tell an age over 89: its date is
+    masked, as (C) asks.
     RETURNS (str | None): None for other types, and values that cannot be read.
     """
     if target.phi_type == "age":
@@ -106,15 +116,22 @@ def generalize(target: Target, note: NoteContext) -> str | None:
     if target.phi_type == "date":
         year = YEAR.search(target.value)
         if year is not None:
-            return year.group()
-        date = parse_date(target.value, note.lang)
-        return None if date is None or date.year is None else str(date.year)
+            return _recent(int(year.group()))
+        parsed = parse_date(target.value, note.lang)
+        return None if parsed is None or parsed.year is None else _recent(parsed.year)
     if target.phi_type == "postcode":
         digits = re.sub(r"\D", "", target.value)
         if note.lang == "es":
             return province_of(digits)
-        return f"{digits[:3]}**" if len(digits) >= 5 else None
+        if len(digits) < 5:
+            return None
+        return "000**" if digits[:3] in SMALL_AREAS else f"{digits[:3]}**"
     return None
+
+
+def _recent(year: int) -> str | None:
+    """Write a year; None if who was born in it may be over 89."""
+    return None if year < date.today().year - TOP_AGE + 1 else str(year)
 
 
 def _age_group(value: str) -> str | None:
@@ -126,7 +143,7 @@ def _age_group(value: str) -> str | None:
     age = int(found.group())
     if age > MAX_AGE or value[found.end() :].startswith("/"):
         return None
-    group = "90+" if age >= 90 else f"{age // 10 * 10}-{age // 10 * 10 + 9}"
+    group = f"{TOP_AGE}+" if age >= TOP_AGE else f"{age // 10 * 10}-{age // 10 * 10 + 9}"
     return value[: found.start()] + group + value[found.end() :]
 
 

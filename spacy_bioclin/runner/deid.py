@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..dates import find_day_first
 from ..deid.labels import label_of
 from ..deid.pipeline import find_deid
 from ..deid.secret import Secret, SecretKey, patient_secret
@@ -208,7 +209,10 @@ class DeidJob(NamedTuple):
             text = record.row[self.columns.text]
             secret = patient_secret(key, patient, text if text.strip() else record.place)
             days = shift_days(secret, deid.policy.keep_weekdays)
-            context = SurrogateContext(secret, self.lang, dates=DateShift(days))
+            values = (record.row.get(name) for name in self.columns.dates)
+            order = find_day_first([text, *(value for value in values if isinstance(value, str))])
+            dates = DateShift(days, day_first=order)
+            context = SurrogateContext(secret, self.lang, dates=dates)
 
         def change(kind: str | None, value: Any) -> Any:
             if kind == "text":

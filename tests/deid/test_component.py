@@ -181,6 +181,16 @@ def test_an_ordinary_word_that_is_also_a_name_stays() -> None:
     assert doc._.deid.text.endswith("Glóbulos blancos, manto blanco.")
 
 
+def test_a_name_of_one_word_that_is_an_ordinary_word_too_is_hidden_as_it_is_written() -> None:
+    text = "Dra. Blanco. Color blanco. Blanco indica reposo. Sra. Toribio; toribio"
+    spans = [(5, 11, "NOMBRE_PERSONAL_SANITARIO"), (54, 61, "NOMBRE_SUJETO_ASISTENCIA")]
+    staff, patient = "[NOMBRE_PERSONAL_SANITARIO]", "[NOMBRE_SUJETO_ASISTENCIA]"
+    doc = annotate(MASKING, Note(text, spans, []))
+    assert doc._.deid.text == (
+        f"Dra. {staff}. Color blanco. {staff} indica reposo. Sra. {patient}; {patient}"
+    )
+
+
 def test_the_known_patient_is_found_without_any_detector() -> None:
     doc = MASKING.make_doc("Acude Marta Garcia, nacida el 3 de marzo de 1960.")
     doc._.patient = {"id": "1", "names": ["Marta García Gil"], "birth_date": "1960-03-03"}

@@ -1,5 +1,6 @@
 """Nothing that was found stays in the note, whatever is around it; the leak check sees the rest."""
 
+from datetime import date
 from typing import NamedTuple
 
 import pytest
@@ -10,6 +11,7 @@ from spacy.language import Language
 from spacy_bioclin.deid import make_pipeline
 from spacy_bioclin.deid.detect.repeats import find_repeats
 from spacy_bioclin.deid.labels import scheme_labels
+from spacy_bioclin.deid.operators import NoteContext, Target, generalize
 from spacy_bioclin.deid.policy import OPERATORS
 from spacy_bioclin.deid.result import DeidResult
 from spacy_bioclin.deid.spans import PhiSpan
@@ -193,6 +195,23 @@ def test_a_generalized_age_is_an_age_alone(value: str) -> None:
     result = run(make_nlp(operators={AGE: "generalize"}), note)
     assert result.text == f"Paciente de [{AGE}] ."
     assert result.audit["operators"] == {"mask instead of generalize": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "phi_type", "expected"),
+    [
+        ("02115", "postcode", "021**"),
+        ("02115-1234", "postcode", "021**"),
+        ("82101", "postcode", "000**"),  # Sundance, Wyoming: fewer than 20,000 people
+        ("12/03/2019", "date", "2019"),
+        ("DOB 12/03/1920", "date", None),  # over 89
+        (f"1 May {date.today().year - 89}", "date", str(date.today().year - 89)),
+        (f"1 May {date.today().year - 90}", "date", None),
+    ],
+)
+def test_safe_harbor(value: str, phi_type: str, expected: str | None) -> None:
+    note = NoteContext("en", None, {})
+    assert generalize(Target(value, "", "X", phi_type), note) == expected
 
 
 def test_a_province_that_is_a_town_too_is_no_leak() -> None:

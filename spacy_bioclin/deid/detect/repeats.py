@@ -9,6 +9,8 @@ from ..merge import Places
 from ..rewrite import rewrite
 from ..spans import PhiSpan
 from ..surrogates.name_lists import PARTICLES, TITLES
+from .allow_list import load_allow_list
+from .rule_data import LANGS
 
 NAMES = ("patient_name", "staff_name")
 REPEAT = "repeat"
@@ -30,25 +32,35 @@ def values_to_hide(spans: list[PhiSpan], text: str, *, keeps: Keeps) -> list[tup
     """List the strings that must not be in the safe note: the spans' and the words of names.
 
     A word of a name is left out if the note has it elsewhere as an ordinary word, in lower case
-    while the name is not ("Blanco", "blanco").
+    while the name is not ("Blanco", "blanco"). So is a month ("May", "may"), and a name of one
+    word, if the word is in the lists of ordinary words (allow_list.yml).
     keeps (Callable): Whether the policy keeps a span.
     RETURNS (list[tuple[str, str]]): Label and string, without duplicates, in order of the text.
     """
+    return _values(spans, text, keeps)[0]
+
+
+def _values(
+    spans: list[PhiSpan], text: str, keeps: Keeps
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """List the strings to hide in any case, and those of one word to hide as they are written."""
     hidden = [span for span in spans if not keeps(span)]
     outside = rewrite(text, [(span.start, span.end, "\n") for span in hidden])[0]
     words = _WORD.findall(fold_plain(outside))
     ordinary = {fold_alnum(word) for word in words if word.islower()}
     values: dict[tuple[str, str], None] = {}
+    as_written: dict[tuple[str, str], None] = {}
     for span in hidden:
         value = text[span.start : span.end]
         is_name = type_of(span.label) in NAMES
         if not is_name and {fold_alnum(word) for word in value.split()} <= _LABEL_WORDS:
             continue
-        values[span.label, value] = None
+        is_word = _is_also_a_word(value, type_of(span.label), ordinary)
+        (as_written if is_word else values)[span.label, value] = None
         if is_name:
             for word in _words_of(value, ordinary):
                 values[span.label, word] = None
-    return list(values)
+    return list(values), list(as_written)
 
 
 def find_repeats(
@@ -71,8 +83,13 @@ def find_repeats(
             taken[span.start : span.end] = b"\1" * (span.end - span.start)
     for start, end in masks:
         taken[start:end] = b"\1" * (end - start)
-    values = values_to_hide(spans, text, keeps=keeps)
-    added = _take_free(find_values(values, text), taken, text, confidence)
+    values, as_written = _values(spans, text, keeps)
+    places = [
+        (*found.span(), label)
+        for label, value in as_written
+        for found in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", text)
+    ]
+    added = _take_free([*find_values(values, text), *places], taken, text, confidence)
     # A mask that touches a word makes it whole: "García12/03" has no word "García", and
     # "García[DATE]" has.
     new = [span for span in spans if not keeps(span)] + added
@@ -83,8 +100,8 @@ def find_repeats(
         added += new
     if not added:
         return spans
-    places = Places(added)
-    kept = [piece for span in spans for piece in places.cut(span)]
+    all_added = Places(added)
+    kept = [piece for span in spans for piece in all_added.cut(span)]
     return sorted(added + [span for span in kept if text[span.start : span.end].strip()])
 
 
@@ -99,6 +116,15 @@ def _take_free(
                 added.append(PhiSpan(*free.span(), label, confidence[label], REPEAT))
         taken[start:end] = b"\1" * (end - start)
     return added
+
+
+def _is_also_a_word(value: str, phi_type: str | None, ordinary: set[str]) -> bool:
+    """Check for "May" or "Dr. Long" in a note that has the ordinary word, too."""
+    if not value.isalpha() or value.islower() or fold_alnum(value) not in ordinary:
+        return False
+    return phi_type == "date" or (
+        phi_type in NAMES and any(load_allow_list(lang).is_ordinary(value) for lang in LANGS)
+    )
 
 
 def _touches_word(span: PhiSpan, text: str) -> bool:

@@ -11,8 +11,8 @@ import srsly
 
 from ...errors import BioclinError
 from ...text import MIN_CHARS
-from ..surrogates.name_lists import own_first_names
-from .allow_list import load_allow_list
+from ..surrogates.name_lists import PARTICLES, own_first_names
+from .allow_list import load_allow_list, usual_names
 from .checks import CHECKS, Check, parse_phone
 
 LANGS = ("es", "en")
@@ -21,6 +21,7 @@ LANGS = ("es", "en")
 _compile = cache(re.compile)
 
 _MACRO = re.compile(r"(?<!\?P)<(\w+)>")
+_LETTERS = re.compile(f"[a-z]{{{MIN_CHARS},}}")
 # A letter or a choice of letters that a label begins with.
 _LABEL_ITEM = re.compile(r"(?:(?P<letter>[a-z])|\[(?P<letters>[a-z]+)\])(?P<optional>\??)(?![*{+])")
 
@@ -117,6 +118,8 @@ def make_rule(entry: dict[str, Any], macros: dict[str, str], label: str | None =
     check = CHECKS[entry["check"]] if "check" in entry else None
     if "ends_in_first_name" in entry:
         check = _make_name_check(entry["ends_in_first_name"])
+    if entry.get("usual_name"):
+        check = has_usual_name
     if "phone" in entry:
         check = _make_phone_check(entry["phone"])
     separator = behind = None
@@ -192,6 +195,16 @@ def _make_name_check(lang: str) -> Check:
         return value.rpartition(",")[2].split()[0] in names
 
     return ends_in_first_name
+
+
+def has_usual_name(value: str) -> bool:
+    """Check whether the first word of a value, folded, is a first name or surname of the lists.
+
+    Initials and particles do not count ("m. de la torre").
+    """
+    words = (word for word in _LETTERS.findall(value) if word not in PARTICLES)
+    first = next(words, "")
+    return first in usual_names() and first not in _NOT_FIRST
 
 
 def _make_phone_check(regions: list[str]) -> Check:

@@ -28,10 +28,12 @@ class DateShift(NamedTuple):
     days (int): Offset.
     year (int): The assumed year of a date without one ("12 de marzo"). If it is right, the
         distance to dates with a year is exact; else it may be a day off.
+    day_first (bool | None): The order of day and month in figures; None for the language's.
     """
 
     days: int
     year: int = LEAP_YEAR
+    day_first: bool | None = None
 
 
 @dataclass(frozen=True)

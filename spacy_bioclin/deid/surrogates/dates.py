@@ -62,10 +62,10 @@ def shift_dates(value: str, context: SurrogateContext) -> str | None:
         such day, or nothing changes (a weekday alone, with an offset of whole weeks).
     """
     value = compose(value)
-    found = read_dates(value, context.lang)
+    dates = context.dates or DateShift(shift_days(context.secret, False))
+    found = read_dates(value, context.lang, dates.day_first)
     if found is None:
         return None
-    dates = context.dates or DateShift(shift_days(context.secret, False))
     parsed, weekdays = found
     year = next((each.year for each in parsed if each.year is not None), dates.year)
     edits: list[tuple[int, int, str]] = []
@@ -129,6 +129,8 @@ def _write(field: Field, fields: tuple[Field, ...], number: int, lang: str) -> s
     if field.kind == "year":
         digits = field.text.lstrip("'’")
         mark = field.text[: len(field.text) - len(digits)]
+        if "." in digits:
+            return f"{mark}{number // 1000}.{number % 1000:03d}"
         return mark + (f"{number:04d}" if len(digits) == 4 else f"{number % 100:02d}")
     if field.text.isdigit():
         return f"{number:02d}" if _is_padded(field, fields) else str(number)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_bioclin.dates import MONTHS, ROMANS, SHORT_MONTHS
+from spacy_bioclin.dates import MONTHS, ROMANS, SHORT_MONTHS, find_day_first
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.surrogates.context import DateShift, SurrogateContext
 from spacy_bioclin.deid.surrogates.dates import (
@@ -37,6 +37,8 @@ FORMS = {
         "03/2018": "04/2019",
         "2018": "2019",
         "año 2018": "año 2019",
+        "12 de marzo del 2.018": "16 de abril del 2.019",
+        "Marzo 2.018": "Abril 2.019",
         "'18": "'19",
         "mes de marzo": "mes de abril",
         "12MAR2018": "16ABR2019",
@@ -105,6 +107,21 @@ def written_forms(day: date, lang: str) -> list[str]:
 def shift(text: str, days: int, lang: str) -> str | None:
     context = SurrogateContext(Secret(KEY, "1"), lang, dates=DateShift(days))
     return shift_dates(text, context)
+
+
+def test_one_note_has_one_order_of_day_and_month() -> None:
+    assert find_day_first(["28/02/2021", "05/03/2021"]) is True
+    assert find_day_first(["02/28/2021", "05/03/2021"]) is False
+    assert find_day_first(["02/28/2021", "28/02/2021"]) is None
+    assert find_day_first(["05/03/2021", "2021-02-28"]) is None
+
+
+@pytest.mark.parametrize(
+    ("day_first", "moved"), [(None, "06/12/2022"), (False, "06/12/2022"), (True, "09/04/2022")]
+)
+def test_the_order_of_the_note_counts(day_first: bool | None, moved: str) -> None:
+    context = SurrogateContext(Secret(KEY, "1"), "en", dates=DateShift(400, day_first=day_first))
+    assert shift_dates("05/03/2021" if day_first else "05/08/2021", context) == moved
 
 
 @pytest.mark.parametrize(
