@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 IntArray = NDArray[np.integer[Any]]
+BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float32]
 
 # Called with the share of a work that is done, from 0 to 1, and the number of things done.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from spacy.language import Language
 from spacy.training import Example
 
-from .linking import canonical_id
+from .linking import canonical_id, written_forms
 
 CATEGORIES = ("textcat", "textcat_multilabel", "bioclin_pairs")
 SENTENCES = ("sentencizer", "senter", "parser", "bioclin_sentences")
@@ -62,16 +62,39 @@ def find_relation_components(nlp: Language) -> list[RelationFinder]:
     return found
 
 
-def find_known_ids(nlp: Language) -> frozenset[str] | None:
-    """Collect the concept ids of the knowledge bases of a pipeline.
+class ConceptIds:
+    """The ids of knowledge bases: retired, merged and other ids of a concept mean its own.
 
-    RETURNS (frozenset[str] | None): As `canonical_id` writes them. None if a knowledge base does
-        not list its ids, or there is none.
+    bases (Sequence[Any]): Knowledge bases with `ids` and `number` (`linking.kb.KnowledgeBase`).
+    """
+
+    def __init__(self, bases: Sequence[Any]) -> None:
+        self.bases = bases
+        self._own: dict[str, str | None] = {}
+
+    def find(self, id: str) -> str | None:
+        """Find the own id of a concept, as `canonical_id` writes it; None if none has this id."""
+        if id not in self._own:
+            rows = ((kb, kb.number(form)) for kb in self.bases for form in written_forms(id))
+            own = next((kb.ids[row] for kb, row in rows if row is not None), None)
+            self._own[id] = None if own is None else canonical_id(str(own))
+        return self._own[id]
+
+    def get(self, id: str, default: str, /) -> str:
+        """Find the own id of a concept, or give the default."""
+        own = self.find(id)
+        return default if own is None else own
+
+
+def find_concept_ids(nlp: Language) -> ConceptIds | None:
+    """Collect the knowledge bases of a pipeline.
+
+    RETURNS (ConceptIds | None): None if a knowledge base does not list its ids, or there is none.
     """
     bases = [component.kb for _, component in nlp.pipeline if hasattr(component, "kb")]
-    if not bases or not all(hasattr(kb, "ids") for kb in bases):
+    if not bases or not all(hasattr(kb, "ids") and hasattr(kb, "number") for kb in bases):
         return None
-    return frozenset(canonical_id(id) for kb in bases for id in kb.ids)
+    return ConceptIds(bases)
 
 
 def get_setting(nlp: Language, name: str, setting: str) -> Any:

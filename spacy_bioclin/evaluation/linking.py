@@ -10,8 +10,8 @@ recall@k, MRR: over the mentions with a concept, whether or not the system predi
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import BioclinError
 from ..text import fold_spaces
@@ -54,16 +54,30 @@ class LinkedMention(NamedTuple):
 # -- ids -------------------------------------------------------------------------------------------
 
 
-def canonical_id(id: str, alternatives: Mapping[str, str] | None = None) -> str:
+class Alternatives(Protocol):
+    """What gives the id of the concept that an id means, such as a dict."""
+
+    def get(self, id: str, default: str, /) -> str:
+        """Give the id, or the default if the id is unknown or the concept's own."""
+        ...
+
+
+def written_forms(id: str) -> tuple[str, ...]:
+    """List the forms in which a terminology may have an id: as it is, and with other prefixes."""
+    bare = PREFIX.sub("", id)
+    return id, bare, f"MESH:{bare}", f"OMIM:{bare}"
+
+
+def canonical_id(id: str, alternatives: Alternatives | None = None) -> str:
     """Convert an id, or several joined ids, to the form that is compared.
 
     id (str): "MESH:D001943", "OMIM:115470", "D001943|D010051", "D008581+D012008".
-    alternatives (Mapping[str, str] | None): Merged, retired or alternative id -> id of the concept,
+    alternatives (Alternatives | None): Merged, retired or alternative id -> id of the concept, both
         without prefix.
     RETURNS (str): The ids without the prefixes MESH and OMIM, alternatives replaced, joined as
         before.
     """
-    alternatives = alternatives or {}
+    alternatives = {} if alternatives is None else alternatives
     bare = (PREFIX.sub("", part.strip()) for part in JOINED.split(id))
     signs = [*JOINED.findall(id), ""]
     return "".join(
@@ -71,11 +85,11 @@ def canonical_id(id: str, alternatives: Mapping[str, str] | None = None) -> str:
     )
 
 
-def gold_ids(ids: Iterable[str], alternatives: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def gold_ids(ids: Iterable[str], alternatives: Alternatives | None = None) -> tuple[str, ...]:
     """Convert the ids of a mention in a corpus to gold ids.
 
     ids (Iterable[str]): Ids, or several joined by "|" or "+"; "-1", "NIL" and "" mean no concept.
-    alternatives (Mapping[str, str] | None): See `canonical_id`.
+    alternatives (Alternatives | None): See `canonical_id`.
     RETURNS (tuple[str, ...]): Canonical ids, in order, without repeats. Parts of a composite
         mention without a concept are left out.
     """

@@ -6,7 +6,6 @@ first. The chosen id counts as the first candidate.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,8 +14,10 @@ from spacy.training import Example
 
 from ..spans import get_spans, keep_annotated
 from ..types import GOLD_KEY
+from .components import ConceptIds
 from .linking import (
     RULES,
+    Alternatives,
     LinkedMention,
     SpanId,
     canonical_id,
@@ -56,12 +57,16 @@ class _Link(NamedTuple):
     rankings: tuple[Sequence[str], ...]
 
 
-def compare_links(eg: Example, spans_key: str | None, name: str) -> LinkedDoc | None:
+def compare_links(
+    eg: Example, spans_key: str | None, name: str, concept_ids: Alternatives | None = None
+) -> LinkedDoc | None:
     """Read the gold and the predicted links of an Example.
 
     eg (Example): The Example, which is not changed.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
     name (str): Id of the document.
+    concept_ids (Alternatives | None): Any id of a concept -> its own id, so that a gold id that was
+        merged or retired since is right.
     RETURNS (LinkedDoc | None): None if the reference is not annotated for this layer.
     RAISES (BioclinError): The predicted Doc has another text than the reference.
     """
@@ -69,10 +74,10 @@ def compare_links(eg: Example, spans_key: str | None, name: str) -> LinkedDoc | 
     if spans is None:
         return None
     found = {}
-    for (start, end), links in _system_links(eg.predicted, spans_key).items():
+    for (start, end), links in _system_links(eg.predicted, spans_key, concept_ids).items():
         if kept := [link for link in links if (start, end, link.label) in spans[1]]:
             found[start, end] = kept
-    gold = _gold_mentions(eg.reference, spans_key)
+    gold = _gold_mentions(eg.reference, spans_key, concept_ids)
     mentions = []
     for start, end, label, ids in gold:
         if (start, end) in found:
@@ -91,7 +96,9 @@ def compare_links(eg: Example, spans_key: str | None, name: str) -> LinkedDoc | 
     )
 
 
-def _gold_mentions(doc: Doc, spans_key: str | None) -> list[tuple[int, int, str, tuple[str, ...]]]:
+def _gold_mentions(
+    doc: Doc, spans_key: str | None, concept_ids: Alternatives | None
+) -> list[tuple[int, int, str, tuple[str, ...]]]:
     """Read (start, end, label, ids) of each gold mention, without repeats.
 
     The offsets are those of the corpus file if the Doc has them.
@@ -105,13 +112,15 @@ def _gold_mentions(doc: Doc, spans_key: str | None) -> list[tuple[int, int, str,
         ]
     return list(
         dict.fromkeys(
-            (start, end, label, gold_ids(kb_id))
+            (start, end, label, gold_ids(kb_id, concept_ids))
             for start, end, label, *kb_id in keep_annotated(layer, doc, spans_key)
         )
     )
 
 
-def _system_links(doc: Doc, spans_key: str | None) -> dict[tuple[int, int], list[_Link]]:
+def _system_links(
+    doc: Doc, spans_key: str | None, concept_ids: Alternatives | None
+) -> dict[tuple[int, int], list[_Link]]:
     """Read the links: offsets -> the links of the spans there, one for each label.
 
     Where a span of a key has no id, that of the equal entity in doc.ents counts: `bioclin_ents`
@@ -120,16 +129,16 @@ def _system_links(doc: Doc, spans_key: str | None) -> dict[tuple[int, int], list
     links: dict[tuple[int, int], dict[str, _Link]] = {}
     for span in (*(() if spans_key is None else doc.ents), *get_spans(doc, spans_key)):
         of_label = links.setdefault((span.start_char, span.end_char), {})
-        link = _read_link(span)
+        link = _read_link(span, concept_ids)
         if span.label_ not in of_label or link.ids:
             of_label[span.label_] = link
     return {span: list(of_label.values()) for span, of_label in links.items()}
 
 
-def _read_link(span: Span) -> _Link:
+def _read_link(span: Span, concept_ids: Alternatives | None) -> _Link:
     candidates = span._.get(CANDIDATES) if Span.has_extension(CANDIDATES) else None
-    ranking = tuple(canonical_id(candidate.kb_id) for candidate in candidates or ())
-    ids = gold_ids([span.kb_id_])
+    ranking = tuple(canonical_id(candidate.kb_id, concept_ids) for candidate in candidates or ())
+    ids = gold_ids([span.kb_id_], concept_ids)
     rankings = tuple((id, *ranking) for id in ids) or ((ranking,) if ranking else ())
     return _Link(span.label_, ids, rankings)
 
@@ -139,11 +148,12 @@ def has_gold_ids(docs: Iterable[LinkedDoc]) -> bool:
     return any(doc.reference for doc in docs)
 
 
-def can_be_linked(docs: Iterable[LinkedDoc], known_ids: AbstractSet[str]) -> bool:
+def can_be_linked(docs: Iterable[LinkedDoc], known_ids: ConceptIds) -> bool:
     """Check whether any gold id is in the knowledge bases, or was found without them."""
     return any(
-        doc.reference & doc.predicted or any(id in known_ids for *_, id in doc.reference)
+        (*span, id) in doc.predicted or known_ids.find(id) is not None
         for doc in docs
+        for *span, id in doc.reference
     )
 
 
@@ -185,16 +195,22 @@ def spacy_linking_scores(
 
 
 def linking_score(
-    examples: Iterable[Example], *, spans_key: str | None, rule: str, **kwargs: Any
+    examples: Iterable[Example],
+    *,
+    spans_key: str | None,
+    rule: str,
+    concept_ids: Alternatives | None = None,
+    **kwargs: Any,
 ) -> dict[str, Any]:
     """Compute linking scores under keys like spaCy's.
 
     examples (Iterable[Example]): The Examples, which are not changed.
     spans_key (str | None): Key of `doc.spans`; None for `doc.ents`.
     rule (str): One of `linking.RULES`.
+    concept_ids (Alternatives | None): See `compare_links`.
     RETURNS (dict[str, Any]): See `spacy_linking_scores`. All are None if no reference has ids.
     """
-    compared = (compare_links(eg, spans_key, str(i)) for i, eg in enumerate(examples))
+    compared = (compare_links(eg, spans_key, str(i), concept_ids) for i, eg in enumerate(examples))
     docs = [doc for doc in compared if doc is not None]
     scores = spacy_linking_scores(linking_metrics(docs), spans_key=spans_key, rule=rule)
     return scores if has_gold_ids(docs) else dict.fromkeys(scores)

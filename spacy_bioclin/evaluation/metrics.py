@@ -18,7 +18,7 @@ from ..types import GOLD_KEY
 from .bootstrap import summarize_all
 from .components import (
     find_category_components,
-    find_known_ids,
+    find_concept_ids,
     find_relation_components,
     score_categories_of,
 )
@@ -98,6 +98,7 @@ def run_pipeline(
     finds_categories = bool(find_category_components(nlp))
     predicts: set[str] = set()
     n_words = 0
+    known_ids = find_concept_ids(nlp)
     started = time.perf_counter()
     texts = ((make_input(nlp, reference), reference) for reference in references)
     for index, (doc, reference) in enumerate(nlp.pipe(texts, as_tuples=True)):
@@ -109,7 +110,7 @@ def run_pipeline(
         for layer in gold_layers:
             # A pipeline may set nested entities in doc.spans["ents"], which doc.ents cannot have.
             spans_key = None if layer == ENTS and ENTS not in doc.spans else layer
-            spans, linked = compare(eg, spans_key), compare_links(eg, spans_key, name)
+            spans, linked = compare(eg, spans_key), compare_links(eg, spans_key, name, known_ids)
             if spans is not None and linked is not None:
                 labels = annotated_labels(reference, spans_key)
                 found[layer].append(LayerDoc(name, doc.text, *spans, labels))
@@ -129,7 +130,6 @@ def run_pipeline(
         for layer in layers
         if has_gold_ids(links[layer]) and any(doc.links for doc in links[layer])
     }
-    known_ids = find_known_ids(nlp) if links else None
     other_ids = [
         layer
         for layer, linked_docs in links.items()

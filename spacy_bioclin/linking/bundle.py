@@ -23,6 +23,7 @@ from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
 from .ranking import Ranker
 
+SETTINGS = "settings"
 RANKER, LEARNED = "ranker.json", "learned.json"
 # In the folder of a saved linker: its description, and the folders that it contains.
 STATE, KB, MEANINGS, ENCODER, MODEL = "linker.json", "kb", "meanings", "encoder", "model"
@@ -235,15 +236,22 @@ class LinkerBundle:
             raise BioclinError(f"{error}{moved}") from None
         self.set_kb(kb)
 
-    def to_bytes(self, *, exclude: Iterable[str]) -> bytes:
-        """Write everything to bytes; of vectors and encoder only the paths."""
+    def to_bytes(self, *, exclude: Iterable[str], settings: dict[str, Any]) -> bytes:
+        """Write everything to bytes; of vectors and encoder only the paths.
+
+        settings (dict[str, Any]): Of the owner, ready for JSON.
+        """
         state, carried = self._describe(exclude)
         kb = self.kb.to_bytes() if KB in carried else None
         model = self.model if MODEL in carried else None
+        state[SETTINGS] = settings
         return srsly.msgpack_dumps({"state": state, KB: kb, MODEL: model and list(model)})
 
-    def from_bytes(self, data: bytes) -> None:
-        """Take over what `to_bytes` wrote."""
+    def from_bytes(self, data: bytes) -> dict[str, Any]:
+        """Take over what `to_bytes` wrote.
+
+        RETURNS (dict[str, Any]): The settings of the owner; empty if an older version wrote it.
+        """
         try:
             loaded = srsly.msgpack_loads(data)
             kb, model, state = loaded[KB], loaded[MODEL], check_state(loaded["state"])
@@ -252,9 +260,15 @@ class LinkerBundle:
             raise self.error("the bytes are damaged: write them again") from None
         self._model = trained
         self._restore(state, KnowledgeBase.from_bytes(kb) if kb else None)
+        return state.get(SETTINGS, {})
 
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str]) -> None:
-        """Write a description to a folder, and copies of the parts that are saved."""
+    def to_disk(
+        self, path: str | Path, *, exclude: Iterable[str], settings: dict[str, Any]
+    ) -> None:
+        """Write a description to a folder, and copies of the parts that are saved.
+
+        settings (dict[str, Any]): Of the owner, ready for JSON.
+        """
         path = Path(path)
         path.mkdir(parents=True, exist_ok=True)
         state, carried = self._describe(exclude)
@@ -264,7 +278,8 @@ class LinkerBundle:
             self.copy_part(part, path / part)
         # Paths of what is copied are of no use on another machine.
         named = {part: None if part in carried else state[part] for part in (KB, MEANINGS, ENCODER)}
-        srsly.write_json(path / STATE, {**state, **named, "carried": sorted(carried)})
+        state |= {**named, "carried": sorted(carried), SETTINGS: settings}
+        srsly.write_json(path / STATE, state)
 
     def copy_part(self, part: str, target: Path) -> None:
         """Copy the knowledge base, the vectors or the encoder to a folder, which may be its own."""
@@ -280,8 +295,11 @@ class LinkerBundle:
                     if names.fullmatch(file.name):
                         shutil.copyfile(file, folder / file.name)
 
-    def from_disk(self, path: str | Path) -> None:
-        """Take over what `to_disk` wrote."""
+    def from_disk(self, path: str | Path) -> dict[str, Any]:
+        """Take over what `to_disk` wrote.
+
+        RETURNS (dict[str, Any]): The settings of the owner; empty if an older version wrote it.
+        """
         path = Path(path)
         try:
             check_regular(path / STATE)
@@ -293,6 +311,7 @@ class LinkerBundle:
         for part in carried & {MEANINGS, ENCODER}:
             state[part] = str(path / part)
         self._restore(state, path / KB if KB in carried else None)
+        return state.get(SETTINGS, {})
 
 
 def check_state(state: Any) -> dict[str, Any]:
@@ -305,6 +324,11 @@ def check_state(state: Any) -> dict[str, Any]:
         raise ValueError("type")
     texts = [state[key] for key in ("kb_setting", KB, MEANINGS, ENCODER)]
     if not all(text is None or (isinstance(text, str) and "\0" not in text) for text in texts):
+        raise ValueError("type")
+    settings = state.get(SETTINGS, {})
+    if not isinstance(settings, dict) or any(
+        not isinstance(pair, list) or len(pair) != 2 for pair in settings.values()
+    ):
         raise ValueError("type")
     meta = state["kb_meta"]
     if meta is not None and not (isinstance(meta, dict) and isinstance(meta.get("hash"), str)):

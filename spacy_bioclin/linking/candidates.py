@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..types import FloatArray, IntArray
+from ..types import BoolArray, FloatArray, IntArray
 from .codes import CodeFinder
 from .dense.index import DenseIndex
 from .kb.knowledge_base import KnowledgeBase
 from .learned import LearnedNames
 from .names.columns import ranges, ranks
-from .names.normalize import core_key, name_key
+from .names.normalize import core_key, name_key, own_letters
 
 # The features of a pair of text and concept, which a ranker weighs.
 FEATURES = (
@@ -65,6 +65,9 @@ SIMILARITY = [COLUMN[name] for name in ("similar", "similar_mention", "same_ment
 # Names that are searched for each requested concept.
 NAMES_PER_CONCEPT = 2
 MIN_SHORT = 4
+# The cosine of equal keys, and by what it is multiplied if they leave out different letters:
+# "hepatitis A" is similar to "hepatitis" and to "hepatitis E".
+SAME_KEY, OTHER_LETTER = 0.999, 0.8
 
 
 class Candidate(NamedTuple):
@@ -168,7 +171,15 @@ class CandidateGenerator:
             found, near = self.meanings.search(vectors, NAMES_PER_CONCEPT * self.n_candidates)
             rows, columns = np.nonzero(found >= 0)
             self._add(pairs, rows, found[rows, columns], "meaning", near[rows, columns])
-        self._add(pairs, *self._similar(keys))
+        letters = [own_letters(text) for text in texts]
+        rows, found, feature, cosines = self._similar(keys)
+        same = np.flatnonzero(cosines > SAME_KEY)
+        others = same[~self._has_letters(letters, rows[same], found[same])]
+        if len(others):
+            cosines[others] *= OTHER_LETTER
+            order = np.lexsort((-cosines, rows))
+            rows, found, cosines = rows[order], found[order], cosines[order]
+        self._add(pairs, rows, found, feature, cosines)
         cores = [core_key(key) for key in keys]
         for feature, names in (
             ("core", self.kb.same_key(cores)),
@@ -176,8 +187,21 @@ class CandidateGenerator:
             ("exact", self.kb.exact(texts)),
         ):
             rows = np.repeat(np.arange(len(texts)), [len(n) for n in names])
-            self._add(pairs, rows, np.concatenate(names), feature, np.ones(len(rows), np.float32))
+            found = np.concatenate(names)
+            if feature != "exact":
+                kept = self._has_letters(letters, rows, found)
+                rows, found = rows[kept], found[kept]
+            self._add(pairs, rows, found, feature, np.ones(len(rows), np.float32))
         return self._pools(pairs, texts, folds, vectors)
+
+    def _has_letters(self, letters: Sequence[str], rows: IntArray, names: IntArray) -> BoolArray:
+        """Check whether names of the same key have the same `own_letters` as their texts."""
+        pairs = zip(rows.tolist(), names.tolist(), strict=True)
+        return np.fromiter(
+            (letters[row] == own_letters(self.kb.names[name]) for row, name in pairs),
+            bool,
+            len(rows),
+        )
 
     def _similar(self, keys: Sequence[str]) -> tuple[IntArray, IntArray, str, FloatArray]:
         """Find similar names: row of the text, name, feature and cosine of each, best first."""

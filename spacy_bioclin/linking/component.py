@@ -1,5 +1,6 @@
 """`bioclin_linker` links entities to the concepts that they mean, with ranked candidates."""
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 from thinc.api import Config
 
+from ..evaluation.components import ConceptIds
 from ..spans import get_spans
 from ..tokenization.defined_abbreviations import Abbreviation, find_abbreviations
 from .bundle import LinkerBundle, Parts
@@ -24,6 +26,8 @@ from .docs import (
 from .kb.knowledge_base import KnowledgeBase
 from .linker import Link, Linker, Mention, check_types
 
+# Settings that count whenever they are changed, and that are saved.
+CHANGEABLE = ("types", "n_candidates", "n_shown", "threshold")
 DEFAULT_CONFIG = Config().from_str(
     """
 [component]
@@ -120,6 +124,7 @@ class ConceptLinker(Pipe):
         self.scorer = scorer
         self.cfg = {"spans_key": spans_key}  # spaCy passes it to the scorer
         self._linker: Linker | None = None
+        self._configured = self._made_with = self._settings()
         if not 0 <= threshold <= 1:
             raise self.bundle.error(f"threshold = {threshold}: want a probability from 0 to 1")
         if n_candidates < 1 or n_shown < 1:
@@ -141,6 +146,10 @@ class ConceptLinker(Pipe):
         """
         return self.bundle.kb
 
+    def _settings(self) -> dict[str, Any]:
+        """Copy the settings that may be changed after the component was made."""
+        return {name: copy.deepcopy(getattr(self, name)) for name in CHANGEABLE}
+
     def set_kb(self, kb: KnowledgeBase | Path | str) -> None:
         """Link to another knowledge base. See `LinkerBundle.set_kb`."""
         self.bundle.set_kb(kb)
@@ -148,11 +157,13 @@ class ConceptLinker(Pipe):
 
     @property
     def linker(self) -> Linker:
-        """The linker that does the work, made at first use.
+        """The linker that does the work, made at first use and after a setting was changed.
 
         RAISES (BioclinError): There is not a knowledge base, or the parts do not belong together.
         """
-        if self._linker is None:
+        settings = self._settings()
+        if self._linker is None or self._made_with != settings:
+            self._made_with = settings
             check_types(self.types, self.kb, self.bundle.error)
             self._linker = Linker(
                 *self.bundle.make_generator(n_candidates=self.n_candidates, lang=self.lang),
@@ -230,29 +241,48 @@ class ConceptLinker(Pipe):
                 set_candidates(spans[i], link.candidates)
             set_kb_ids(doc, self.spans_key, {i: link.kb_id for i, link in found.links.items()})
 
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score the links with the scorer; any id of a concept is right.
+
+        RETURNS (dict[str, Any]): Empty without a scorer.
+        """
+        if self.scorer is None:
+            return {}
+        return self.scorer(examples, **self.cfg, concept_ids=ConceptIds([self.kb]), **kwargs)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process opens what it needs.
         return _restore, (type(self), {**self.__dict__, "_linker": None}, self.name)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Write everything to bytes. See `LinkerBundle.to_bytes`."""
-        return self.bundle.to_bytes(exclude=exclude)
+        return self.bundle.to_bytes(exclude=exclude, settings=self._changed())
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "ConceptLinker":
         """Take over what `to_bytes` wrote."""
-        self.bundle.from_bytes(data)
-        self._linker = None
+        self._take_over(self.bundle.from_bytes(data))
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write a folder. See `LinkerBundle.to_disk`."""
-        self.bundle.to_disk(path, exclude=exclude)
+        self.bundle.to_disk(path, exclude=exclude, settings=self._changed())
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ConceptLinker":
         """Take over what `to_disk` wrote."""
-        self.bundle.from_disk(path)
-        self._linker = None
+        self._take_over(self.bundle.from_disk(path))
         return self
+
+    def _changed(self) -> dict[str, Any]:
+        """List the settings that differ from the config: name -> value in the config, and now."""
+        pairs = {name: [self._configured[name], now] for name, now in self._settings().items()}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    def _take_over(self, changed: dict[str, Any]) -> None:
+        """Take over what `_changed` listed, except for what the config has changed since."""
+        self._linker = None
+        for name, (old, new) in changed.items():
+            if name in CHANGEABLE and getattr(self, name) == old:
+                setattr(self, name, new)
 
 
 def _restore(kind: type[ConceptLinker], state: dict[str, Any], name: str) -> ConceptLinker:

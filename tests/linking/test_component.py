@@ -398,3 +398,40 @@ def test_scores(clinic):
     linker = nlp.add_pipe("bioclin_linker", config={"kb": str(clinic.path), "spans_key": "x"})
     doc = add_key(nlp.make_doc(TEXT))
     assert linker.score([Example(linker(doc), doc.copy())])["spans_x_link_acc"] == 1
+
+
+def test_any_id_of_a_concept_is_right(clinic):
+    nlp = make(clinic)
+    reference = nlp(TEXT)
+    for token in reference.ents[0]:
+        token.ent_kb_id_ = "C20"  # merged into C2
+    assert nlp.evaluate([Example(nlp.make_doc(TEXT), reference)])["link_acc"] == 1
+
+
+def test_a_changed_setting_takes_effect_and_is_saved(clinic, tmp_path):
+    nlp = make(clinic, types={"PROBLEM": ["T999"]})
+    linker = nlp.get_pipe("bioclin_linker")
+    linker.types = {}
+    assert ids(nlp(TEXT)) == KB_IDS
+    linker.threshold = 1.0
+    assert ids(nlp(TEXT)) == [""] * 6
+    linker.threshold, linker.types["PROBLEM"] = 0.0, ["problem.kidney"]
+    assert ids(nlp(TEXT)) == ["C2", "C2", "", "C2", "", ""]
+    nlp.to_disk(tmp_path / "nlp")
+    again = spacy.load(tmp_path / "nlp")
+    assert ids(again(TEXT)) == ids(nlp(TEXT))
+    again.to_disk(tmp_path / "nlp")
+    assert ids(spacy.load(tmp_path / "nlp")(TEXT)) == ids(nlp(TEXT))
+    config = {"components": {"bioclin_linker": {"threshold": 1.0}}}
+    assert ids(spacy.load(tmp_path / "nlp", config=config)(TEXT)) == [""] * 6
+    new = make(clinic, types={"PROBLEM": ["T999"]})
+    new.get_pipe("bioclin_linker").from_bytes(linker.to_bytes())
+    assert ids(new(TEXT)) == ids(nlp(TEXT))
+
+
+def test_letters_that_keys_leave_out_tell_concepts_apart(tmp_path):
+    names = ("Hepatitis A", "Hepatitis E", "Haemophilia", "Haemophilia A")
+    concepts = [Concept(str(i), name, "en") for i, name in enumerate(names)]
+    patterns = ("hepatitis E", "hepatitis A", "haemophilia A", "haemophilia")
+    nlp = make(build_kb(concepts, tmp_path / "kb"), patterns=patterns, threshold=0.6)
+    assert ids(nlp("No hepatitis E , hepatitis A , haemophilia A or haemophilia")) == [*"1032"]

@@ -18,6 +18,7 @@ STOP_WORDS = frozenset(_DATA["stop_words"])
 SPELLING: dict[str, str] = _DATA["spelling"]
 ENDINGS: dict[str, str] = _DATA["endings"]
 WORD = re.compile(r"[a-z0-9]+")
+_LETTERS = re.compile(r"[^\W_]+")
 POSSESSIVE = re.compile(r"['’`´]s\b")
 # Shorter words are abbreviations, and are not stemmed.
 MIN_STEMMED = 5
@@ -91,6 +92,23 @@ def name_key(text: str) -> str:
     return " ".join(sorted({stem(word) for word in words if word not in STOP_WORDS})) or " ".join(
         words
     )
+
+
+def own_letters(text: str) -> str:
+    """List the one-letter words that keys leave out although they are part of the name, as in
+    "hepatitis A" and "vitamina E": the last word, and capitals in a text that is not all capitals.
+
+    text (str): A name or a mention, as it is written.
+    RETURNS (str): The letters in lower case and alphabetical order.
+    """
+    words = _LETTERS.findall(text)
+    capitals = not text.isupper()
+    letters = (
+        word.lower()
+        for i, word in enumerate(words)
+        if len(word) == 1 and (i == len(words) - 1 or (i and capitals and word.isupper()))
+    )
+    return "".join(sorted({letter for letter in letters if letter in STOP_WORDS}))
 
 
 def core_key(key: str) -> str:

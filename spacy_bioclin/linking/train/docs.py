@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span
 
-from ...evaluation.linking import LinkedMention, gold_ids
+from ...evaluation.linking import LinkedMention, gold_ids, written_forms
 from ...spans import get_spans
 from ...tokenization.defined_abbreviations import find_abbreviations
 from ..bundle import TrainedModel
@@ -50,7 +50,7 @@ def gather_mentions(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[T
     for note, doc in enumerate(docs):
         spans = layer.spans(doc)
         texts += mention_texts(doc, spans, find_abbreviations(doc.text))
-        found += [(_own_ids(gold_ids([span.kb_id_]), kb), note, span.text) for span in spans]
+        found += [(_own_ids(span.kb_id_, kb), note, span.text) for span in spans]
     mentions = []
     for text, parts, (ids, note, written) in zip(texts, linker.parts(texts), found, strict=True):
         mentions += pair_parts(text, parts, ids, note, written)
@@ -136,12 +136,25 @@ def link_gold(docs: Iterable[Doc], linker: Linker, layer: Layer) -> list[LinkedM
         texts = mention_texts(doc, spans, find_abbreviations(doc.text))
         mentions = [Mention(t, span.label_, note) for t, span in zip(texts, spans, strict=True)]
         for span, (rankings, nil) in zip(spans, linker.rankings(mentions), strict=True):
-            ids = _own_ids(gold_ids([span.kb_id_]), linker.generator.kb)
+            ids = _own_ids(span.kb_id_, linker.generator.kb)
             linked.append(LinkedMention(str(note), span.text, ids, rankings, nil))
     return linked
 
 
-def _own_ids(ids: Iterable[str], kb: KnowledgeBase) -> tuple[str, ...]:
-    """Replace alternative ids by the ids of their concepts."""
-    rows = {id: kb.number(id) for id in ids}
-    return tuple(dict.fromkeys(id if row is None else str(kb.ids[row]) for id, row in rows.items()))
+def _own_ids(joined: str, kb: KnowledgeBase) -> tuple[str, ...]:
+    """List the ids of a mention as the knowledge base has them, alternative ids replaced.
+
+    joined (str): Ids joined by "|" or "+", of which "+" may also be part of an id ("A17.0+"), with
+        or without the prefixes MESH and OMIM.
+    """
+    ids: dict[str, None] = {}
+    for part in joined.split("|"):
+        own = _find_id(part.strip(), kb)
+        for id in gold_ids([part]) if own is None else [own]:
+            ids[_find_id(id, kb) or id] = None
+    return tuple(ids)
+
+
+def _find_id(id: str, kb: KnowledgeBase) -> str | None:
+    rows = (kb.number(form) for form in written_forms(id))
+    return next((str(kb.ids[row]) for row in rows if row is not None), None)

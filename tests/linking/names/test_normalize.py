@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_bioclin.linking.names.normalize import name_key, normalize
+from spacy_bioclin.linking.names.normalize import name_key, normalize, own_letters
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,24 @@ def test_same_key(names):
 )
 def test_different_keys(names):
     assert len({name_key(name) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ("hepatitis A", "a"),
+        ("Hepatitis A aguda", "a"),
+        ("déficit de vitamina e", "e"),
+        ("cáncer de mama y ovario", ""),
+        ("A fractured rib", ""),
+        ("DERRAME A NIVEL BASAL", ""),
+        ("INFECCIÓN POR HEPATITIS A", "a"),
+        ("hepatitis B", ""),  # the key has it
+        ("", ""),
+    ],
+)
+def test_letters_that_keys_leave_out(text, letters):
+    assert own_letters(text) == letters
 
 
 def test_key_of_stop_words_is_not_empty():

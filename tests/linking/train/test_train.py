@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.candidates import N_FEATURES, CandidateGenerator, Pool
+from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.linking.linker import Linker, Mention
 from spacy_bioclin.linking.ranking import Ranker
@@ -146,6 +147,30 @@ def test_gold_docs_expand_abbreviations_and_alternative_ids(linker):
     assert gather_mentions([doc], linker, Layer(None, ["OTHER"])) == []
     [linked] = link_gold([doc], linker, Layer(None, None))
     assert (linked.text, linked.gold, linked.rankings[0][0]) == ("AKI", ("C2",), "C2")
+
+
+def test_gold_ids_are_found_as_the_knowledge_base_has_them(tmp_path):
+    names = {"MESH:D006973": "hypertension", "A17.0+": "meningitis", "OMIM:1": "one", "D2": "two"}
+    kb = build_kb([Concept(id, name, "en") for id, name in names.items()], tmp_path / "kb")
+    generator = CandidateGenerator(kb, n_candidates=8, lang="en")
+    linker = Linker(generator, Ranker.untrained(), lang="en", types={}, n_shown=5, threshold=0.0)
+    doc = Doc(spacy.blank("en").vocab, words=["a"])
+    found = {}
+    for id in ("MESH:D006973", "D006973", "A17.0+", "1", "MESH:D2", "D2+1", "D2|X9", "NIL", ""):
+        doc.set_ents([Span(doc, 0, 1, "L", kb_id=id)])
+        [mention] = link_gold([doc], linker, Layer(None, None))
+        found[id] = mention.gold
+    assert found == {
+        "MESH:D006973": ("MESH:D006973",),
+        "D006973": ("MESH:D006973",),
+        "A17.0+": ("A17.0+",),
+        "1": ("OMIM:1",),
+        "MESH:D2": ("D2",),
+        "D2+1": ("D2", "OMIM:1"),
+        "D2|X9": ("D2", "X9"),
+        "NIL": (),
+        "": (),
+    }
 
 
 def test_command_writes_a_model_that_the_component_uses(clinic, tmp_path):
