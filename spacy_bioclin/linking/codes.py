@@ -70,11 +70,13 @@ class Reading(NamedTuple):
     stems (FloatArray): (n_stems,) log-probabilities of the stems.
     qualifiers (FloatArray): (n_qualifiers,) scores of the qualifiers, before the stem adds its own.
     classifier (CodeClassifier): Who has read it.
+    is_known (bool): The classifier knows a part of the text; otherwise all texts read the same.
     """
 
     stems: FloatArray
     qualifiers: FloatArray
     classifier: "CodeClassifier"
+    is_known: bool
 
 
 class CodeClassifier:
@@ -107,7 +109,8 @@ class CodeClassifier:
         rows = [self._row[part] for part in hash_parts(text) if part in self._row]
         vector = w["words"][rows].sum(0)
         stems = _log_softmax(w["stems"] @ vector + w["stem_bias"])
-        return Reading(stems, w["qualifiers"] @ vector + w["qualifier_bias"], self)
+        qualifiers = w["qualifiers"] @ vector + w["qualifier_bias"]
+        return Reading(stems, qualifiers, self, bool(rows))
 
     def usual(self, stems: IntArray) -> FloatArray:
         """Get what stems add to the scores of qualifiers, nothing if they are -1.
@@ -185,6 +188,8 @@ class CodeFinder:
     ) -> tuple[IntArray, IntArray]:
         """Propose codes of likely stems and qualifiers.
 
+        If the classifier knows no part of a text, it only gets stems of its candidates.
+
         readings (Sequence[Reading]): Of the texts.
         rows (IntArray), concepts (IntArray), scores (FloatArray): (n,) candidates found otherwise,
             sorted by text: row of the text, row of the knowledge base, how similar it is.
@@ -197,8 +202,10 @@ class CodeFinder:
             order = np.argsort(-scores[own], kind="stable")
             near = list(dict.fromkeys(self._stem[concepts[own][order]].tolist()))
             read = np.argsort(-reading.stems, kind="stable")[:N_OF_WORDS].tolist()
+            if not reading.is_known:
+                read = []
             stems = list(dict.fromkeys([*near[:N_OF_CANDIDATES], *read]))
-            likely = self._qualifiers_of(reading, np.array(stems))
+            likely = self._qualifiers_of(reading, np.array(stems, np.int64))
             for stem, values in zip(stems, likely, strict=True):
                 for qualifier in np.argsort(-values, kind="stable")[:N_QUALIFIERS].tolist():
                     if (row := self._row.get((stem, qualifier))) is not None:

@@ -65,7 +65,7 @@ class NerSettings(Settings):
     nested: bool
     scheme: Literal["BIO", "BILUO"]
     threshold: float = Field(ge=0, le=1)
-    doubtful_from: float | None
+    doubtful_from: float | None = Field(ge=0, le=1)
     word_smoothing: float = Field(ge=0, le=1)
     teacher_weight: float = Field(ge=0, le=1)
     rdrop: float = Field(ge=0, allow_inf_nan=False)

@@ -152,9 +152,29 @@ def test_merge_and_diff(folder, built):
     assert licences == ["free", "CC0", "new"]
 
 
+def test_language_codes_are_read_as_in_the_sources(folder):
+    """SPA, ES and es-MX are Spanish, as in the records of terminologies."""
+    records = (
+        '{"id": "A", "name": "asthma", "lang": "EN", "aliases": ["asma", ["asthme", "fra"]]}\n'
+    )
+    (folder / "x.jsonl").write_text(records, "utf-8")
+    for lang, stated in (("ES,en-GB", "SPA"), ("spa, eng", "es-MX"), ("es,EN", " ES ")):
+        out = folder / "kb"
+        succeed(
+            *("build", folder / "x.jsonl", "-o", out, "--overwrite"),
+            *("--lang", lang, "--names-in", stated),
+        )
+        kb = KnowledgeBase.open(out)
+        assert (list(kb.names), kb.meta["langs"]) == (["asthma", "asma"], ["en", "es"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["icd.csv", "--names-in", "español"], "--names-in 'español': not a language code; want"),
+        (["icd.csv", "--names-in", "es,en"], "--names-in 'es,en': not a language code"),
+        (["icd.csv", "--names-in", "-"], "--names-in '-': not a language code"),
+        (["icd.csv", "--lang", "es,spanish"], "--lang 'spanish': not a language code"),
         (["nowhere.obo"], "no such file"),
         (["icd.csv", "--format", "excel"], "unknown; there are obo"),
         (["icd.csv", "--columns", "codigo"], "want KEY=COLUMN"),

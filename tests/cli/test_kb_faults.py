@@ -87,6 +87,16 @@ ERRORS = {
         {"in.csv": TABLE.encode("latin-1")},
         "in.csv: no concept .*not UTF-8",
     ),
+    "table in Latin-1 with accents in its header": (
+        f"{BUILD} in.csv",
+        {"in.csv": TABLE.replace("codigo", "código").encode("latin-1")},
+        r"in.csv: is not UTF-8 text \(line 1 is not\); .*Windows-1252.*iconv",
+    ),
+    "table in Latin-1 with columns by number": (
+        f"{BUILD} in.csv --columns id=1,name=2",
+        {"in.csv": "J45;Asma\nK25;Úlcera\nF32;Depresión\nF41;Angustia año\n".encode("latin-1")},
+        r"in.csv: is not UTF-8 text \(3 of its 4 lines are not\)",
+    ),
     "table read as OBO": (f"{BUILD} obo:in.csv", {"in.csv": TABLE}, r"no \[Term\]"),
     "RRF without MRCONSO": (f"{BUILD} rrf:in", {"in/MRSTY.RRF": STY}, "no MRCONSO.RRF"),
     "folder without any terminology": (

@@ -101,7 +101,20 @@ def test_a_finder_proposes_codes_that_no_mention_had(kb):
     found = {i: {CODES[c] for c in codes[texts == i]} for i in range(3)}
     known = {"8140/3", "8140/6", "8500/3", "8500/6"}
     # A qualifier that no mention had is not proposed, a stem that none had is.
-    assert found == {0: known, 1: known, 2: known | {"8720/3"}}
+    assert found == {0: known, 1: known, 2: {"8720/3"}}
+
+
+def test_a_text_of_unknown_words_has_no_stems_of_words(kb):
+    """Bias alone would propose the same stems for every such text."""
+    finder = CodeFinder(kb, {None: make_classifier(WORDS)})
+    readings = finder.read(["HTA", "🙂", "", "HTA ductal"], [None] * 4)
+    assert [reading.is_known for reading in readings] == [False, False, False, True]
+    none = np.zeros(0, np.int64)
+    texts, codes = finder.propose(readings, none, none, np.zeros(0, np.float32))
+    assert set(texts.tolist()) == {3}
+    assert {CODES[c] for c in codes} == {"8140/3", "8140/6", "8500/3", "8500/6"}
+    texts, codes = finder.propose(readings[:3], none, none, np.zeros(0, np.float32))
+    assert texts.tolist() == codes.tolist() == []
 
 
 def test_how_well_codes_fit(kb):

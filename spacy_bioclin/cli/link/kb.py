@@ -1,5 +1,6 @@
 """`bioclin kb`: build a knowledge base from terminologies, look into it, join or compare two."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ OUTPUT = Annotated[Path, typer.Option("--output", "-o", help="Folder for the kno
 OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")]
 NAME = Annotated[str, typer.Option(help="Name of the knowledge base; default: name of the folder")]
 VERSION = Annotated[str, typer.Option(help="Version, such as the release date")]
+LANGUAGE = re.compile("[a-z]{2,3}")
 
 
 def build(
@@ -60,6 +62,8 @@ def build(
     from ...linking.readers.sources import find_source, read_sources
 
     table_columns = parse_columns(columns)
+    langs = [parse_language(code, "--lang") for code in _split(lang)]
+    stated = parse_language(names_in, "--names-in") if names_in.strip() else ""
     found = [find_source(s, format=format or ("table" if columns else None)) for s in sources]
     inputs = [source.path for source in found]
     check_output(output, inputs=inputs, overwrite=overwrite, marker=META, only=FILES)
@@ -73,11 +77,11 @@ def build(
         )
     licences *= len(found) if len(licences) == 1 else 1
     console, report = _stderr(), SkipReport()
-    builder = KbBuilder(report, langs=_split(lang))
+    builder = KbBuilder(report, langs=langs)
     with _printing_skipped(report, console):
         with show_progress(console, "records") as progress:
             for concept in read_sources(
-                found, report, lang=names_in, columns=table_columns, progress=progress
+                found, report, lang=stated, columns=table_columns, progress=progress
             ):
                 builder.add(concept)
         with console.status("Indexing the names"):
@@ -242,6 +246,21 @@ def parse_columns(text: str) -> dict[str, list[str]]:
             )
         columns.setdefault(key.strip(), []).append(column.strip())
     return columns
+
+
+def parse_language(text: str, option: str) -> str:
+    """Shorten a language code to two letters, as the readers do: "es" of "ES", "es-MX" or "spa".
+
+    RAISES (BioclinError): It is not a language code; the message names the option.
+    """
+    from ...linking.readers.values import language_code
+
+    code = language_code(text)
+    if not LANGUAGE.fullmatch(code):
+        raise BioclinError(
+            f"{option} {text!r}: not a language code; want one of two or three letters, such as es"
+        )
+    return code
 
 
 def _split(text: str) -> list[str]:

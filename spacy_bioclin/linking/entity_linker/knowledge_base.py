@@ -109,7 +109,7 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
 
         mentions (Iterable[Span]): Mentions in any number of notes.
         types (Types | None): Label -> semantic types of the concepts that it may mean, "C04*" for
-            all that begin with C04; other labels may mean any concept.
+            all that begin with C04; other labels may mean any concept, a label without types none.
         min_prior (float): Lowest probability of a candidate, 0 to 1.
         RETURNS (list[list[Candidate]]): The candidates of each mention, most probable first.
         RAISES (BioclinError): There is not a knowledge base, or no concept has one of the types.
@@ -119,15 +119,15 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
             self._checked = types
         spans = list(mentions)
         texts = [mention_texts(s.doc, [s], _abbreviations(s.doc.text))[0] for s in spans]
-        wanted = [tuple((types or {}).get(span.label_, ())) for span in spans]
-        return self._candidates(texts, wanted, min_prior)
+        wanted = {label: tuple(of_label) for label, of_label in (types or {}).items()}
+        return self._candidates(texts, [wanted.get(span.label_) for span in spans], min_prior)
 
     def get_alias_candidates(self, alias: str) -> list[Candidate]:
         """Find the candidates of a text, as if it were a mention."""
-        return self._candidates([alias], [()], 0.0)[0]
+        return self._candidates([alias], [None], 0.0)[0]
 
     def _candidates(
-        self, texts: Sequence[str], wanted: Sequence[tuple[str, ...]], min_prior: float
+        self, texts: Sequence[str], wanted: Sequence[tuple[str, ...] | None], min_prior: float
     ) -> list[list[Candidate]]:
         self._find(dict.fromkeys((t, w, min_prior) for t, w in zip(texts, wanted, strict=True)))
         found = []
@@ -138,13 +138,13 @@ class SpacyKnowledgeBase(spacy.kb.KnowledgeBase):
             self._found.popitem(last=False)
         return found
 
-    def _find(self, keys: Iterable[tuple[str, tuple[str, ...], float]]) -> None:
-        """Cache what is found for each text, wanted types and lowest prior."""
+    def _find(self, keys: Iterable[tuple[str, tuple[str, ...] | None, float]]) -> None:
+        """Cache what is found for each text, wanted types (None for all) and lowest prior."""
         kb = self._open_kb()
         new = [key for key in keys if key not in self._found]
         pools = self._generator([text for text, _, _ in new])
         for (text, wanted, min_prior), pool in zip(new, pools, strict=True):
-            pool, order, priors = rank_pool(pool, self._ranker, kb, wanted or None)
+            pool, order, priors = rank_pool(pool, self._ranker, kb, wanted)
             ranked = ((int(pool.concepts[i]), float(priors[i])) for i in order)
             self._found[text, wanted, min_prior] = tuple(r for r in ranked if r[1] >= min_prior)
 

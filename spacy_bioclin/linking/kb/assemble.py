@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from ...errors import BioclinError
 from ..names.columns import Strings, as_array, pack_strings, starts
 from .concepts import MAX_PLACES, SkipReport, is_type
-from .records import Records, Values
+from .records import MAX_LANGS, Records, Values
 
 # An error lists this many of the types that were found.
 SHOWN = 20
@@ -22,7 +22,8 @@ class Assembly:
     types (Collection[str]): Keep concepts of these types, see `is_type`; empty keeps all.
     report (SkipReport): Counts what is left out.
     arrays (dict[str, np.ndarray]): All arrays except those of `index_names`.
-    names (Strings): The names, those of a concept together, the preferred one first.
+    names (Strings): The names, those of a concept together, the preferred one first, and of each
+        language the one preferred in it.
     type_names (list[str]): Names of the types, by their numbers in the arrays.
     RAISES (BioclinError): No concept is left.
     """
@@ -74,24 +75,20 @@ class Assembly:
             self.report.skip(reason, self._ids[owner], len(owners) - i if last else 1)
 
     def _put_names(self) -> Strings:
-        """Store the names, those of a concept together, the preferred one first."""
+        """Store the names, those of a concept together, in the order of `order_names`."""
         owner, text = self.records.names.arrays()
         preferred = as_array(self.records.preferred, bool)
         kept, repeated = self._choose(owner, text, first=preferred)
         self._skip(
             "alias that its concept has already (kept once)", owner[repeated[~preferred[repeated]]]
         )
-        row, flagged = self._row[owner[kept]], preferred[kept]
-        _, first = np.unique(row[flagged], return_index=True)
-        front = np.zeros(len(kept), bool)
-        front[np.flatnonzero(flagged)[first]] = True
-        kept = kept[np.lexsort((~front, row))]
-        lang = as_array(self.records.lang, np.uint8)[kept]
-        concept, begin = self._row[owner[kept]], starts(np.bincount(row, minlength=self.n_concepts))
-        self.arrays |= {"name_concept": concept, "name_lang": lang, "first_name": begin}
-        further = preferred[kept] & (lang == lang[begin[:-1]][concept])
-        further[begin[:-1]] = False
+        lang = as_array(self.records.lang, np.uint8)
+        order, further = order_names(self._row[owner[kept]], lang[kept], preferred[kept])
         self._skip("second preferred name in a language (kept as alias)", owner[kept[further]])
+        kept = kept[order]
+        concept = self._row[owner[kept]]
+        begin = starts(np.bincount(concept, minlength=self.n_concepts))
+        self.arrays |= {"name_concept": concept, "name_lang": lang[kept], "first_name": begin}
         names = self.records.names.texts.strings().take(kept)
         self._put_strings("names", names)
         return names
@@ -185,3 +182,26 @@ class Assembly:
 
     def _put_strings(self, name: str, texts: Strings) -> None:
         self.arrays[name], self.arrays[f"{name}_at"] = texts.data, texts.start
+
+
+def order_names(
+    row: np.ndarray, lang: np.ndarray, preferred: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Put the first preferred name of each concept before its other names, and the first one in
+    each language before the other names in that language. All else stays in order.
+
+    row (np.ndarray): (n,) rows of the concepts of the names, sorted.
+    lang (np.ndarray): (n,) languages, as numbers below `MAX_LANGS`.
+    preferred (np.ndarray): (n,) bool.
+    RETURNS (tuple[np.ndarray, np.ndarray]): Positions of the names in their new order; and, sorted,
+        those of further preferred names in a language.
+    """
+    group = row.astype(np.int64) * MAX_LANGS + lang
+    flagged = np.flatnonzero(preferred)
+    groups, begin = np.unique(group, return_index=True)
+    own, first = np.unique(group[flagged], return_index=True)
+    place = 2 * np.arange(len(row))
+    place[flagged[first]] = 2 * begin[np.searchsorted(groups, own)] - 1
+    _, front = np.unique(row[flagged], return_index=True)
+    place[flagged[front]] = -1
+    return np.lexsort((place, row)), np.delete(flagged, first)

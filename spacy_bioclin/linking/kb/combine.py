@@ -1,11 +1,11 @@
 """Join knowledge bases, or compare two versions of one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .build import KbBuilder
-from .concepts import SkipReport
+from .concepts import Concept, SkipReport
 from .knowledge_base import KnowledgeBase
 from .storage import check_target
 
@@ -17,7 +17,7 @@ def merge_kbs(
     meta: Mapping[str, Any] | None = None,
     report: SkipReport | None = None,
 ) -> tuple[KnowledgeBase, int]:
-    """Join knowledge bases. Concepts of one id become one, with the preferred name of the first.
+    """Join knowledge bases. Concepts of one id become one, with the preferred names of the first.
 
     kbs (Sequence[KnowledgeBase]): At least one.
     path (Path | str): Folder for the result.
@@ -30,7 +30,8 @@ def merge_kbs(
     builder = KbBuilder(report or SkipReport())
     for kb in kbs:
         for concept in kb:
-            builder.add(concept)
+            for record in _split_languages(concept):
+                builder.add(record)
     sources = [source for kb in kbs for source in kb.meta["sources"]]
     merged = builder.build(meta={**(meta or {}), "sources": sources}).write(path)
     joined = sum(sum(id in kb.ids for kb in kbs) > 1 for id in merged.ids)
@@ -82,6 +83,19 @@ def compare_kbs(old: KnowledgeBase, new: KnowledgeBase) -> KbChanges:
             changes.names_removed[id] = less
     changes.added.extend(rows)
     return changes
+
+
+def _split_languages(concept: Concept) -> Iterator[Concept]:
+    """Yield the names of a concept in their order, the first one in each language as preferred."""
+    record, langs = concept._replace(aliases=()), {concept.lang}
+    for alias in concept.aliases:
+        if alias.lang in langs:
+            record = record._replace(aliases=(*record.aliases, alias))
+            continue
+        yield record
+        record = Concept(concept.id, *alias)
+        langs.add(alias.lang)
+    yield record
 
 
 def _names(kb: KnowledgeBase, i: int) -> list[str]:

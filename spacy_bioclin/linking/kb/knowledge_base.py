@@ -162,7 +162,8 @@ class KnowledgeBase:
 
     @property
     def names(self) -> Strings:
-        """The names of the concepts, those of a concept together, the preferred one first."""
+        """The names of the concepts, those of a concept together, the preferred one first, and of
+        each language the one preferred in it."""
         return self._strings("names")
 
     @property
@@ -220,12 +221,12 @@ class KnowledgeBase:
     def name_of(self, i: int, lang: str = "") -> str:
         """Get the preferred name of the concept in row i.
 
-        lang (str): Language in which the name is wanted. A concept without a name in it has its
-            preferred name; so have all if it is "".
+        lang (str): Language in which the preferred name is wanted. A concept without a name in it
+            has its preferred name; so have all if it is "".
         """
         first, end = int(self.first_name[i]), int(self.first_name[i + 1])
         langs = (self.langs[code] for code in self.name_lang[first:end])
-        return self.names[first + next((j for j, own in enumerate(langs) if own == lang), 0)]
+        return self.names[first + next((j for j, own in enumerate(langs) if own == lang != ""), 0)]
 
     def definition_of(self, i: int) -> str:
         """Get the definition of the concept in row i, or ""."""

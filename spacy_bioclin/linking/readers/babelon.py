@@ -40,8 +40,8 @@ def read_babelon(path: Path, report: SkipReport) -> Iterator[Concept]:
     path (Path): The file, compressed or not.
     report (SkipReport): Counts rows without an id or a translation, of obsolete terms, of broad
         synonyms, of other predicates, and with too few cells.
-    YIELDS (Concept): A partial record for each row. A label's source is the preferred name, its
-        translation an alias.
+    YIELDS (Concept): A partial record for each row, of a label two: its source and its translation
+        are the preferred names in their languages.
     RAISES (BioclinError): The file cannot be read, or lacks a column.
     """
     rows = read_quoted_rows(path, report)
@@ -59,7 +59,12 @@ def read_babelon(path: Path, report: SkipReport) -> Iterator[Concept]:
             raise SkipError("fewer cells than columns")
         return _to_concept([clean(cells[i]) for i in indices])
 
-    yield from parse_rows(rows, to_concept, path, report)
+    for record in parse_rows(rows, to_concept, path, report):
+        if not record.name:
+            yield record
+            continue
+        yield record._replace(aliases=())
+        yield from (Concept(record.id, *translation) for translation in record.aliases)
 
 
 def layout_of(header: Sequence[str]) -> tuple[str, ...]:
@@ -84,6 +89,8 @@ def _to_concept(values: Sequence[str]) -> Concept:
     record = Concept(compact_id(id))
     alias = Alias(translation, language_code(lang))
     source_code = language_code(source_lang) if source else ""
+    if kind.endswith("label") and not source:
+        return record._replace(name=alias.text, lang=alias.lang)
     if kind.endswith("label"):
         return record._replace(name=source, lang=source_code, aliases=(alias,))
     if kind.endswith("synonym"):

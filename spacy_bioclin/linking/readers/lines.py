@@ -22,6 +22,9 @@ OPENERS: dict[str, Callable[[IO[bytes], str], object]] = {
 }
 # Real terminologies stay below 1 MB a line; a longer line means a broken or wrong file.
 MAX_LINE_BYTES = 16 * 2**20
+# Single lines that are not UTF-8 are skipped. If there are this many, and more than this share of
+# the lines, the whole file has another encoding.
+MIN_WRONG, MAX_WRONG_SHARE = 3, 0.01
 
 
 def suffix(path: Path) -> str:
@@ -83,10 +86,12 @@ def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
     YIELDS (tuple[int, str]): Line number from 1, and the line without its end (LF or CRLF) and
         without a byte-order mark.
     RAISES (BioclinError): The file cannot be opened, its compression is broken, it is UTF-16 or
-        UTF-32, or its lines end in CR alone.
+        UTF-32, its lines end in CR alone, or it is not UTF-8: its first line that is not empty, or,
+        at its end, more than single lines.
     """
     with open_bytes(path) as file:
-        number = 0
+        number = n_wrong = 0
+        is_first = True
         while line := file.readline(MAX_LINE_BYTES):
             number += 1
             if number == 1:
@@ -99,9 +104,23 @@ def read_lines(path: Path, report: SkipReport) -> Iterator[tuple[int, str]]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
+                if is_first:
+                    raise _not_utf8(path, f"line {number} is not") from None
+                n_wrong += 1
                 report.skip("line is not UTF-8", f"{path}, line {number}")
                 continue
+            is_first = is_first and not text.strip()
             yield number, text.rstrip("\r\n")
+        if n_wrong >= MIN_WRONG and n_wrong > MAX_WRONG_SHARE * number:
+            raise _not_utf8(path, f"{n_wrong:,} of its {number:,} lines are not")
+
+
+def _not_utf8(path: Path, why: str) -> BioclinError:
+    return BioclinError(
+        f"{path}: is not UTF-8 text ({why}); if it is Windows-1252 or Latin-1, as Excel saves CSV, "
+        "save it as UTF-8 (in Excel: CSV UTF-8), or convert it: "
+        "iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW"
+    )
 
 
 def _check_encoding(path: Path, line: bytes) -> None:

@@ -6,6 +6,7 @@ Format: https://owlcollab.github.io/oboformat/doc/GO.format.obo-1_4.html
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ...errors import BioclinError
 from ..kb.concepts import Alias, Concept, SkipReport, wrong_id
@@ -30,19 +31,31 @@ MODIFIERS = re.compile(r"\s\{[\w:.-]+=[^{}]*\}$")
 Tags = dict[str, list[str]]
 
 
+class Obsolete(NamedTuple):
+    """An obsolete term.
+
+    replaced_by (tuple[str, ...]): Ids of the terms that replace it.
+    alternative_ids (tuple[str, ...]): Its own ones.
+    """
+
+    replaced_by: tuple[str, ...]
+    alternative_ids: tuple[str, ...]
+
+
 def read_obo(path: Path, report: SkipReport) -> Iterator[Concept]:
     """Read the terms of an OBO file. Their types are their namespace and subsets.
 
     An obsolete term is left out; where it names the term that replaces it, its ids become
-    alternative ids of that.
+    alternative ids of that. If that is obsolete too, the one that replaces it is meant, and so on.
 
     path (Path): The file, compressed or not.
-    report (SkipReport): Counts obsolete terms, terms without id or name, broad synonyms, and
-        malformed lines.
-    YIELDS (Concept): The terms, in the order of the file.
+    report (SkipReport): Counts obsolete terms, those replaced by terms that are obsolete without
+        being replaced, terms without id or name, broad synonyms, and malformed lines.
+    YIELDS (Concept): The terms, in the order of the file, then the ids of obsolete ones.
     RAISES (BioclinError): The file cannot be read, or has no [Term].
     """
     namespace: list[str] = []
+    obsolete: dict[str, Obsolete] = {}
     n_terms = 0
     for kind, place, tags in _stanzas(path, report):
         if not kind:
@@ -51,9 +64,10 @@ def read_obo(path: Path, report: SkipReport) -> Iterator[Concept]:
             continue
         n_terms += 1
         tags.setdefault("namespace", namespace)
-        concept = _to_concept(tags, place, report)
+        concept = _to_concept(tags, place, report, obsolete)
         if concept:
             yield concept
+    yield from _replaced(obsolete, report)
     if not n_terms:
         raise BioclinError(f"{path}: no [Term] in it, so it is not an OBO file; name its format")
 
@@ -80,7 +94,24 @@ def _stanzas(path: Path, report: SkipReport) -> Iterator[tuple[str, str, Tags]]:
     yield kind, place, tags
 
 
-def _to_concept(tags: Tags, place: str, report: SkipReport) -> Concept | None:
+def _replaced(obsolete: dict[str, Obsolete], report: SkipReport) -> Iterator[Concept]:
+    """Yield the ids of obsolete terms as alternative ids of the terms that replace them."""
+    for id, (replaced_by, alternative_ids) in obsolete.items():
+        seen, successors = {id}, replaced_by
+        while len(successors) == 1 and (new := successors[0]) in obsolete and new not in seen:
+            seen.add(new)
+            successors = obsolete[new].replaced_by
+        if len(successors) == 1 and successors[0] not in seen:
+            yield Concept(*successors, alternative_ids=(id, *alternative_ids))
+        elif len(replaced_by) == 1:
+            report.skip("obsolete, and replaced by no current term", id)
+
+
+def _to_concept(
+    tags: Tags, place: str, report: SkipReport, obsolete: dict[str, Obsolete]
+) -> Concept | None:
+    """Make a concept of a term; an obsolete one is added to `obsolete` instead."""
+
     def plain(*names: str) -> list[str]:
         return [_plain(value) for name in names for value in tags.get(name, ())]
 
@@ -91,10 +122,8 @@ def _to_concept(tags: Tags, place: str, report: SkipReport) -> Concept | None:
     alternative_ids = tuple(map(compact_id, plain("alt_id")))
     if "true" in plain("is_obsolete"):
         report.skip("obsolete", id)
-        successors = tuple(map(compact_id, plain("replaced_by")))
-        if len(successors) != 1:
-            return None
-        return Concept(*successors, alternative_ids=(id, *alternative_ids))
+        obsolete[id] = Obsolete(tuple(map(compact_id, plain("replaced_by"))), alternative_ids)
+        return None
     name = next(iter(plain("name")), "")
     if not name:
         report.skip("term without a name", place)

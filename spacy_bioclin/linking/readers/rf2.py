@@ -38,8 +38,9 @@ def read_rf2(folder: Path, report: SkipReport) -> Iterator[Concept]:
     folder (Path): Folder of the unpacked release, at any level above its files; releases that
         belong together are side by side in it.
     report (SkipReport): Counts inactive concepts and descriptions, those of inactive or unknown
-        concepts, wrong rows, and kinds of files that are missing: TextDefinition, Relationship,
-        Language (preferred names) and Association (retired ids) are optional.
+        concepts, retired ids that lead to no active concept, wrong rows, and kinds of files that
+        are missing: TextDefinition, Relationship, Language (preferred names) and Association
+        (retired ids) are optional.
     YIELDS (Concept): Partial records, one per row, English files first: names (preferred terms, or
         fully specified names without their tag), aliases, the tags as types
         ("disorder", "trastorno"), definitions, parents, retired ids.
@@ -61,8 +62,7 @@ def read_rf2(folder: Path, report: SkipReport) -> Iterator[Concept]:
             yield Concept(concept_id, definition=text)
     for path in files["Relationship"]:
         yield from _parents(path, report, concepts)
-    for path in files["Association"]:
-        yield from _retired(path, concepts, report)
+    yield from _retired(files["Association"], concepts, report)
 
 
 def find_files(folder: Path, report: SkipReport) -> dict[str, list[Path]]:
@@ -200,10 +200,29 @@ def _parents(path: Path, report: SkipReport, concepts: dict[str, str]) -> Iterat
             report.skip("inactive or unknown parent", f"{path}, line {number}")
 
 
-def _retired(path: Path, concepts: dict[str, str], report: SkipReport) -> Iterator[Concept]:
+def _retired(paths: list[Path], concepts: dict[str, str], report: SkipReport) -> Iterator[Concept]:
+    """Yield retired ids as alternative ids of the active concepts that they lead to."""
     columns = ("active", "refsetId", "referencedComponentId", "targetComponentId")
-    for _, (active, refset, old, new) in read_rows(path, report, columns):
-        if active != "1" or refset not in SUCCESSORS:
-            continue
-        if _is_active(concepts, new) and not _is_active(concepts, old):
+    successors: dict[str, list[str]] = {}
+    for path in paths:
+        for _, (active, refset, old, new) in read_rows(path, report, columns):
+            if active == "1" and refset in SUCCESSORS and not _is_active(concepts, old):
+                successors.setdefault(old, []).append(new)
+    for old in successors:
+        found = _find_active(old, successors, concepts)
+        for new in found:
             yield Concept(new, alternative_ids=(old,))
+        if not found:
+            report.skip("retired id that leads to no active concept", old)
+
+
+def _find_active(old: str, successors: dict[str, list[str]], concepts: dict[str, str]) -> list[str]:
+    """Find the nearest active concepts that a retired one leads to, through other retired ones."""
+    seen, ids = {old}, [old]
+    while ids:
+        following = (new for id in ids for new in successors.get(id, ()))
+        ids = [new for new in dict.fromkeys(following) if new not in seen]
+        seen.update(ids)
+        if active := [new for new in ids if _is_active(concepts, new)]:
+            return active
+    return []

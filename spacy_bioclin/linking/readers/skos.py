@@ -46,7 +46,7 @@ def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
         skos:Concept.
     """
     graph = _parse(path)
-    from rdflib import OWL, RDF, SKOS, Literal, URIRef
+    from rdflib import OWL, RDF, SKOS, URIRef
 
     concepts = sorted({s for s in graph.subjects(RDF.type, SKOS.Concept) if isinstance(s, URIRef)})
     if not concepts:
@@ -60,7 +60,9 @@ def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
         return str(found[0]).strip() if own else compact_id(str(node))
 
     for node in concepts:
-        if Literal(True) in graph.objects(node, OWL.deprecated):
+        # Some files state it as plain text, "true".
+        deprecated = {str(value).strip().lower() for value in graph.objects(node, OWL.deprecated)}
+        if deprecated & {"true", "1"}:
             report.skip("obsolete", str(node))
             continue
         preferred = _labels(graph, node, "prefLabel")

@@ -169,6 +169,16 @@ def test_types_and_least_prior(kb: SpacyKnowledgeBase) -> None:
         make_get_candidates()(InMemoryLookupKB(spacy.blank("es").vocab, 3), mention)
 
 
+def test_a_label_without_types_means_no_concept(kb: SpacyKnowledgeBase) -> None:
+    """As in `bioclin_linker`."""
+    mention = mention_of("Temblor fino.", "Temblor")
+    for types, n in (({"DISEASE": []}, 0), ({"OTHER": []}, 2), ({}, 2), (None, 2)):
+        assert len(make_get_candidates(types, 0.0)(kb, mention)) == n
+        batch = make_get_candidates_batch(types, 0.0)(kb, [mention, mention])
+        assert [len(candidates) for candidates in batch] == [n, n]
+    assert len(kb.get_alias_candidates("Temblor")) == 2
+
+
 def test_what_was_learned_changes_the_priors(folder: Path, tmp_path: Path) -> None:
     learned = LearnedNames(KnowledgeBase.open(folder), [LearnedMention("EP", "X2", 0)] * 3)
     ranker = Ranker.untrained().to_dict()

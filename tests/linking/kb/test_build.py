@@ -53,11 +53,11 @@ RF2 = (
 @pytest.mark.parametrize(
     ("langs", "names"),
     [
-        ((), ["Heart attack", "Myocardial infarction", "infarto", "infarto de miocardio"]),
+        ((), ["Heart attack", "Myocardial infarction", "infarto de miocardio", "infarto"]),
         (("es",), ["infarto de miocardio", "infarto"]),
         (
             ("es", "en"),
-            ["Heart attack", "Myocardial infarction", "infarto", "infarto de miocardio"],
+            ["Heart attack", "Myocardial infarction", "infarto de miocardio", "infarto"],
         ),
     ],
 )
@@ -66,6 +66,25 @@ def test_preferred_name(langs, names):
     assert list(kb.names) == names
     wanted = {"name in language en, not asked for": 2} if langs == ("es",) else {}
     assert report.counts == wanted
+
+
+def test_preferred_names_come_first_in_each_language():
+    """All other names, and languages, stay in the order of the records."""
+    kb, report = make(
+        Concept("a", aliases=(Alias("b", "es"), Alias("c", "en"), Alias("d", "fr"))),
+        Concept("a", "e", "en", (Alias("f", "es"), Alias("g"))),
+        Concept("a", "h", "es", (Alias("i", "fr"),)),
+        Concept("a", "j", "es"),
+        Concept("a", "k", "en"),
+        Concept("a", "l"),
+        Concept("z", aliases=(Alias("m", "es"), Alias("n", "en"))),
+    )
+    assert list(kb.names) == ["e", "h", "b", "c", "d", "f", "l", "g", "i", "j", "k", "m", "n"]
+    names = {lang: kb.name_of(0, lang) for lang in ("", "en", "es", "fr", "de")}
+    assert names == {"": "e", "en": "e", "es": "h", "fr": "d", "de": "e"}
+    assert kb.name_of(1, "en") == "n" and kb.name_of(1) == "m"
+    assert report.counts == {"second preferred name in a language (kept as alias)": 2}
+    kb.verify()
 
 
 def test_preferred_name_that_came_as_alias_before():

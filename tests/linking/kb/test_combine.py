@@ -40,6 +40,20 @@ def test_merge(kbs, tmp_path):
     merged.verify()
 
 
+def test_the_preferred_names_of_the_first_count_in_each_language(tmp_path):
+    first = Concept(
+        *("a", "one", "en", (Alias("uno", "es"), Alias("ein", "de"), Alias("un", "es"))),
+        types=("number",),
+    )
+    second = Concept("a", "un", "es", (Alias("una", "es"), Alias("first", "en")))
+    kbs = [build_kb([c], tmp_path / c.name) for c in (first, second)]
+    merged, _ = merge_kbs(kbs, tmp_path / "both")
+    assert [merged.name_of(0, lang) for lang in ("en", "es", "de")] == ["one", "uno", "ein"]
+    assert merged.concept("a") == first._replace(
+        aliases=(*first.aliases, Alias("una", "es"), Alias("first", "en"))
+    )
+
+
 def test_compare(kbs):
     changes = compare_kbs(*kbs)
     assert changes._asdict() == {

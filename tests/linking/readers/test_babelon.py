@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.kb.build import KbBuilder
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.readers.babelon import read_babelon
 
@@ -38,7 +39,8 @@ def test_babelon(tmp_path: Path) -> None:
         + "en\tes\n",
     )
     assert concepts == [
-        Concept("T:1", "Fever", "en", aliases=(Alias("Fiebre", "es"),)),
+        Concept("T:1", "Fever", "en"),
+        Concept("T:1", "Fiebre", "es"),
         Concept("T:1", aliases=(Alias("Pyrexia", "en"), Alias("Pirexia", "es"))),
     ]
     assert report.counts == {
@@ -48,6 +50,24 @@ def test_babelon(tmp_path: Path) -> None:
         "predicate rdfs:comment": 1,
         "fewer cells than columns": 1,
     }
+
+
+def test_a_label_without_its_source_is_a_preferred_name(tmp_path: Path) -> None:
+    concepts, _ = read(tmp_path, BABELON + "en\tes\tT:1\t\trdfs:label\tFiebre\tOFFICIAL\n")
+    assert concepts == [Concept("T:1", "Fiebre", "es")]
+
+
+def test_a_translated_label_is_the_preferred_name_of_its_language(tmp_path: Path) -> None:
+    synonym = "en\tes\tT:1\tPyrexia\toio:exactSynonym\tPirexia\tOFFICIAL\n"
+    label = "en\tes\tT:1\tFever\trdfs:label\tFiebre\tOFFICIAL\n"
+    for langs in ((), ("es", "en"), ("es",)):
+        concepts, report = read(tmp_path, BABELON + synonym + label)
+        builder = KbBuilder(report, langs=langs)
+        for concept in concepts:
+            builder.add(concept)
+        kb = builder.build()
+        assert kb.name_of(0, "es") == "Fiebre"
+        assert kb.name_of(0) == ("Fiebre" if langs == ("es",) else "Fever")
 
 
 def test_the_layout_of_the_disease_ontology(tmp_path: Path) -> None:

@@ -68,9 +68,31 @@ def test_obsolete_terms_lead_to_the_one_that_replaces_them(tmp_path: Path) -> No
         + "[Term]\nid: T:5\nname: gone\nis_obsolete: true\nreplaced_by: T:6\nreplaced_by: T:7\n\n"
         + "[Term]\nid: T:8\nname: here\nis_obsolete: false\n",
     )
-    assert concepts[0] == Concept("T:4", alternative_ids=("T:2", "T:3"))
-    assert [concept.id for concept in concepts[1:]] == ["T:8"]
+    assert [concept.id for concept in concepts[:-1]] == ["T:8"]
+    assert concepts[-1] == Concept("T:4", alternative_ids=("T:2", "T:3"))
     assert report.places == {"obsolete": ["T:1", "T:2", "T:5"]}
+
+
+def test_chains_of_obsolete_terms_are_followed(tmp_path: Path) -> None:
+    chains = {"1": ["2"], "2": ["3"], "4": ["5"], "5": ["4"], "6": ["7"], "7": [], "8": ["8"]}
+    chains |= {"9": ["A"], "A": ["1", "3"], "B": ["1"]}
+    stanzas = (
+        f"[Term]\nid: T:{id}\nname: gone\nis_obsolete: true\nalt_id: U:{id}\n"
+        + "".join(f"replaced_by: T:{new}\n" for new in successors)
+        for id, successors in chains.items()
+    )
+    concepts, report = read(
+        tmp_path, HEADER + "\n".join(stanzas) + "\n[Term]\nid: T:3\nname: here\n"
+    )
+    assert [concept.id for concept in concepts] == ["T:3"] * 4
+    assert [concept.alternative_ids for concept in concepts[1:]] == [
+        ("T:1", "U:1"),
+        ("T:2", "U:2"),
+        ("T:B", "U:B"),
+    ]
+    assert report.counts == {"obsolete": 10, "obsolete, and replaced by no current term": 5}
+    lost = ["T:4", "T:5", "T:6", "T:8", "T:9"]
+    assert report.places["obsolete, and replaced by no current term"] == lost
 
 
 def test_broken_terms_are_counted(tmp_path: Path) -> None:

@@ -132,6 +132,44 @@ def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
         read(path)
 
 
+CP1252 = "Código;Descripción\nJ45;Asma\nK25;Úlcera gástrica\n".encode("cp1252")
+NOT_UTF8 = r"x\.csv: is not UTF-8 text \({}\); if it is Windows-1252 .*iconv -f WINDOWS-1252"
+
+
+@pytest.mark.parametrize(
+    "columns", [None, {"id": "Código", "name": "Descripción"}, {"id": "1", "name": "2"}]
+)
+@pytest.mark.parametrize("before", [b"", b"\r\n \n"])
+def test_a_table_in_another_encoding_is_an_error(
+    tmp_path: Path, before: bytes, columns: dict[str, str] | None
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(before + CP1252)
+    number = 1 + before.count(b"\n")
+    with pytest.raises(BioclinError, match=NOT_UTF8.format(f"line {number} is not")):
+        read(path, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("n_good", "n_wrong", "is_error"),
+    [(2, 1, False), (1, 2, False), (0, 3, True), (295, 3, True), (296, 3, False), (900, 9, False)],
+)
+def test_single_lines_in_another_encoding_are_counted(
+    tmp_path: Path, n_good: int, n_wrong: int, is_error: bool
+) -> None:
+    path = tmp_path / "x.csv"
+    rows = ["K25;Úlcera\n"] * n_wrong + [f"A{i};Asma\n" for i in range(n_good)]
+    path.write_bytes(("codigo;nombre\n" + "".join(rows)).encode("cp1252"))
+    if is_error:
+        where = f"{n_wrong} of its {1 + n_wrong + n_good} lines are not"
+        with pytest.raises(BioclinError, match=NOT_UTF8.format(where)):
+            read(path)
+        return
+    concepts, report = read(path)
+    assert len(concepts) == n_good
+    assert report.counts == {"line is not UTF-8": n_wrong}
+
+
 def test_a_line_without_end_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacy_bioclin.linking.readers.lines.MAX_LINE_BYTES", 100)
     path = tmp_path / "x.tsv"

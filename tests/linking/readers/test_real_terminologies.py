@@ -19,15 +19,16 @@ NUMBERS = {"id": "1", "name": "2", "alias": "3"}
     [
         # 12,358 terms, 132 of them obsolete, 56 with the term that replaces them
         ("hpo/hp-2017-04-13.obo.xz", "obo", None, 12226 + 56, 15487, 132 + 456),
-        ("hpo/hp-es.babelon.tsv", "babelon", None, 19676, 19676, 256),  # 19,932 rows
+        ("hpo/hp-es.babelon.tsv", "babelon", None, 2 * 19676, 0, 256),  # 19,932 rows, all labels
         ("hpo/layperson-synonyms.tsv", "table", LAY, 7186, 7186, 0),
         ("doid/HumanDO-2015-11-11.obo.xz", "obo", None, 9183 - 2371, 13029, 2371),
         ("doid/DO_cancer_slim.obo", "obo", None, 730, 1263, 2),
         ("doid/DO_rare_slim.obo", "obo", None, 3460, 8635, 22),
         ("doid/HumanDO_hierarchy.tsv", "table", None, 12296, 0, 0),
         ("doid/MESHinDO.tsv", "table", None, 4023, 0, 0),
-        # two names a synonym (3,809 exact, 100 related, 6 narrow; 7 broad left out), one a label
-        ("doid/doid-es-translated.tsv", "babelon", None, 5974, 2 * 3915 + 13, 7),
+        # two names a synonym (3,809 exact, 100 related, 6 narrow; 7 broad left out), two records a
+        # label
+        ("doid/doid-es-translated.tsv", "babelon", None, 5974 + 13, 2 * 3915, 7),
         ("medic/medic_06Jul2012.txt", "names", None, 11915, 76237 - 11915, 0),
         # 6,482 ids, one of them in rows that are apart
         ("mesh/mesh_disease_scr.tsv", "mesh-tsv", None, 6483, 0, 0),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.kb.build import KbBuilder
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 from spacy_bioclin.linking.readers.rf2 import read_rf2
 
@@ -12,6 +13,7 @@ FSN, SYNONYM, DEFINITION = "900000000000003001", "900000000000013009", "90000000
 US, GB, ES = "900000000000509007", "900000000000508004", "448879004"
 PREFERRED, ACCEPTABLE = "900000000000548007", "900000000000549004"
 REPLACED_BY, POSSIBLY = "900000000000526001", "900000000000523009"
+SAME_AS = "900000000000527005"
 
 HEADERS = {
     "Concept": "id effectiveTime active moduleId definitionStatusId",
@@ -168,6 +170,48 @@ def test_spanish_extension_beside_the_international_release(tmp_path: Path) -> N
 
 def langs(record: Concept) -> list[str]:
     return [alias.lang for alias in record.aliases]
+
+
+def test_the_name_preferred_in_spanish_may_come_after_a_synonym(tmp_path: Path) -> None:
+    write(tmp_path / "a", INTERNATIONAL)
+    write(tmp_path / "b", SPANISH)
+    for langs in ((), ("es", "en"), ("es",)):
+        builder = KbBuilder(SkipReport(), langs=langs)
+        for record in read_rf2(tmp_path, SkipReport()):
+            builder.add(record)
+        kb = builder.build()
+        row = kb.number("101")
+        assert row is not None and kb.name_of(row, "es") == "anemia celeste"
+        assert kb.name_of(row) == ("anemia celeste" if langs == ("es",) else "Sky anemia")
+
+
+def test_chains_of_retired_ids_are_followed(tmp_path: Path) -> None:
+    """The nearest active concept counts: of 203 it is 100, not 102. 205 and 206 are a circle."""
+    retired = ("201", "202", "203", "204", "205", "206", "207", "208")
+    files = {
+        **INTERNATIONAL,
+        "Terminology/sct2_Concept_More_Snapshot_INT_20240101.txt": [
+            concept(id, active="0") for id in retired
+        ],
+        "Refset/Content/der2_cRefset_AssociationSnapshot_INT_20240101.txt": [
+            member(REPLACED_BY, "201", "202"),
+            member(REPLACED_BY, "202", "109"),
+            member(REPLACED_BY, "109", "101"),
+            member(SAME_AS, "203", "204"),
+            member(REPLACED_BY, "203", "100"),
+            member(REPLACED_BY, "204", "102"),
+            member(REPLACED_BY, "205", "206"),
+            member(REPLACED_BY, "206", "205"),
+            member(REPLACED_BY, "207", "999"),
+            member(REPLACED_BY, "208", "101", active="0"),
+            member(REPLACED_BY, "100", "102"),
+        ],
+    }
+    found, report = read(write(tmp_path, files))
+    leads = {old: id for id, records in found.items() for r in records for old in r.alternative_ids}
+    assert leads == {"201": "101", "202": "101", "109": "101", "203": "100", "204": "102"}
+    assert report.counts["inactive concept"] == 1 + len(retired)
+    assert report.places["retired id that leads to no active concept"] == ["205", "206", "207"]
 
 
 def test_extension_alone(tmp_path: Path) -> None:

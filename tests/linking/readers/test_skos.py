@@ -60,6 +60,28 @@ def test_labels_notations_and_matches(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("value", "deprecated"),
+    [
+        ("true", True),
+        ('"true"', True),
+        ('"True"@en', True),
+        ('"1"', True),
+        ('"1"^^<http://www.w3.org/2001/XMLSchema#boolean>', True),
+        ("false", False),
+        ('"false"', False),
+        ('"0"', False),
+        ('""', False),
+    ],
+)
+def test_deprecated_concepts(tmp_path: Path, value: str, deprecated: bool) -> None:
+    text = TURTLE + f':7 a skos:Concept ; skos:prefLabel "w" ; owl:deprecated {value} .'
+    report = SkipReport()
+    ids = {concept.id for concept in read_skos(write(tmp_path / "x.ttl", text), report)}
+    assert ("http://x.y/7" not in ids) == deprecated
+    assert ("http://x.y/7" in report.places["obsolete"]) == deprecated
+
+
 def test_rdf_xml_and_compression(tmp_path: Path) -> None:
     import rdflib
 
