@@ -296,8 +296,8 @@ def find_fault(row: Row, columns: Columns) -> str:
     for name in columns.identifying:
         if isinstance(row[name], dict | list):
             return f"{name!r} is not an id"
-    if columns.patient is not None and not str(row[columns.patient]).strip():
-        return f"no {columns.patient!r} (empty)"
+        if not str(row[name]).strip():
+            return f"no {name!r} (empty)"
     if not isinstance(row[columns.text], str):
         return f"{columns.text!r} is not a string"
     if "\0" in row[columns.text]:

@@ -174,7 +174,7 @@ def encode_rows(rows: Sequence[Row], *, header: Sequence[str], delimiter: str, e
     return b"".join(lines)
 
 
-def encode_line(values: Sequence[str], delimiter: str, end: str) -> bytes:
+def encode_line(values: Sequence[object], delimiter: str, end: str) -> bytes:
     """Write a line of a table.
 
     The csv module quotes only those of CR and LF that are in its line end, so it gets both.

@@ -1,7 +1,7 @@
 """The routes of the service."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ def make_app(service: Service) -> FastAPI:
         description="Annotate and de-identify clinical notes. Offsets are code points.",
         docs_url=None,  # their scripts come from other sites
         redoc_url=None,
+        redirect_slashes=False,  # it would repeat the query, and lead to http behind a proxy
     )
     add_handlers(app, service)
     add_notes(app, service)
@@ -115,11 +116,15 @@ def add_state(app: FastAPI, service: Service) -> None:
     async def info() -> Response:
         return JSONResponse(service.about)
 
+    # What answers is the inner route, which the header Allow of a 405 is made of; FastAPI's
+    # description of the routes takes one method for each.
     @app.get("/health", summary="Tell whether the service works")
+    @app.api_route("/health", methods=["GET", "HEAD"], include_in_schema=False)
     async def health() -> Response:
         return tell(service, service.batcher.is_alive, "the pipeline has ended")
 
     @app.get("/ready", summary="Tell whether the service accepts notes")
+    @app.api_route("/ready", methods=["GET", "HEAD"], include_in_schema=False)
     async def ready() -> Response:
         return tell(service, service.is_ready, "the service is ending")
 
@@ -138,9 +143,9 @@ def tell(service: Service, is_well: bool, why_not: str) -> Response:
 def add_handlers(app: FastAPI, service: Service) -> None:
     """Let every error have a body of the same form, which repeats nothing of the request."""
 
-    def respond(error: Refused) -> JSONResponse:
+    def respond(error: Refused, headers: Mapping[str, str] | None = None) -> JSONResponse:
         content = service.stamp({"error": error.sentence})
-        return JSONResponse(content, error.status, headers=error.headers)
+        return JSONResponse(content, error.status, headers={**error.headers, **(headers or {})})
 
     @app.exception_handler(Refused)
     async def refuse(request: Request, error: Refused) -> Response:
@@ -155,7 +160,7 @@ def add_handlers(app: FastAPI, service: Service) -> None:
     @app.exception_handler(HTTPException)
     async def translate(request: Request, error: HTTPException) -> Response:
         sentence = SENTENCES.get(error.status_code, "the body is not JSON that can be read")
-        return respond(Refused(error.status_code, sentence))
+        return respond(Refused(error.status_code, sentence), error.headers)  # Allow of a 405
 
     @app.exception_handler(Exception)
     async def fail(request: Request, error: Exception) -> Response:

@@ -9,6 +9,7 @@ from spacy.language import Language
 
 from ..about import __version__
 from ..runner.notes.coverage import watch_coverage
+from ..runner.notes.loading import lift_limit
 from .batching import Batcher
 from .keys import Keys
 from .log import Log
@@ -62,6 +63,7 @@ class Service:
         self.connections: set[Any] = set()
         self.is_draining = False
         watch_coverage(nlp)
+        lift_limit(nlp)
         self.describer = Describer(nlp)
         self.pipeline = describe_pipeline(nlp)
         self.lang = str(nlp.lang)

@@ -40,6 +40,15 @@ def test_round_trip(name, rows, write, read, tmp_path):
     assert [row["text"] for row in read(target)] == wanted
 
 
+@pytest.mark.parametrize("name", ["notes.jsonl", "notes.csv", "notes.parquet"])
+def test_an_empty_id_is_no_id(name, write, tmp_path):
+    """The number of the record, in its place, may be the id of another note."""
+    rows = [{"id": id, "text": "Tos."} for id in ("2", "", " ", "0")]
+    found = list(open_form(write(tmp_path / name, rows), Columns(id="id")).read())
+    assert [type(each) for each in found] == [Record, Unreadable, Unreadable, Record]
+    assert all(str(each.error).endswith(": no 'id' (empty)") for each in found[1:3])
+
+
 def test_a_folder_keeps_its_tree_and_every_byte(tmp_path):
     source = tmp_path / "notes"
     (source / "b" / "c").mkdir(parents=True)

@@ -46,6 +46,23 @@ def test_one_note(it: Running) -> None:
     assert (found["relations"], found["categories"], found["coverage"]) == ([], None, None)
 
 
+def test_a_note_longer_than_spacy_allows() -> None:
+    nlp = make_nlp()
+    nlp.max_length = 20
+    with running(nlp) as it:
+        assert post(it, "/annotate", text=NOTE).status_code == 200
+
+
+def test_health_for_those_who_want_no_body(it: Running) -> None:
+    for path in ("/health", "/ready"):
+        answer = httpx.head(it.url + path)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert (
+            answer.headers["Content-Length"] == httpx.get(it.url + path).headers["Content-Length"]
+        )
+        assert list(httpx.get(f"{it.url}/openapi.json").json()["paths"][path]) == ["get"]
+
+
 def test_safe_note(it: Running) -> None:
     found = post(it, "/deidentify", text=NOTE).json()
     assert found["text"] == (

@@ -123,6 +123,26 @@ def test_routes_and_methods(it: Running) -> None:
     assert CANARY not in it.log.getvalue()
 
 
+def test_the_methods_of_a_route_are_told(it: Running) -> None:
+    for method, path, methods in (
+        ("GET", "/annotate", {"POST"}),
+        ("OPTIONS", "/deidentify", {"POST"}),
+        ("POST", "/health", {"GET", "HEAD"}),
+        ("PUT", "/ready", {"GET", "HEAD"}),
+    ):
+        answer = httpx.request(method, it.url + path)
+        assert answer.status_code == 405
+        assert set(answer.headers["Allow"].split(", ")) == methods, (method, path)
+
+
+def test_a_slash_at_the_end_is_another_route(it: Running) -> None:
+    """A redirect repeats the query, and leads a client of a proxy with TLS to http."""
+    for path in (f"/annotate/?a={CANARY}", f"/health/?a={CANARY}", f"/page?a={CANARY}"):
+        answer = httpx.post(it.url + path, json={"text": "tos"})
+        assert answer.status_code == 404 and "location" not in answer.headers, path
+        assert CANARY not in str(answer.headers)
+
+
 def test_headers_keep_other_sites_out(it: Running) -> None:
     """Another site in the user's browser could read answers, or reach a service on this machine by
     a name that leads to it, if this fails."""

@@ -81,7 +81,7 @@ def read_ids(path: Path) -> list[str]:
     from ...corpora.files import read_text
 
     try:
-        rows = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+        rows = [json.loads(line) for line in read_text(path).split("\n") if line.strip()]
         return list(dict.fromkeys(str(row["id"]) for row in rows))
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, BioclinError):

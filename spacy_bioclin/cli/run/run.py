@@ -71,6 +71,7 @@ def main(
     from ...runner.columns import make_columns
     from ...runner.notes.job import AnnotateJob
     from ...runner.paths import check_output
+    from ...runner.sources.distinct import Distinct
 
     form_name = choose_target(to, out)
     places: dict[str, Any] = {
@@ -97,6 +98,8 @@ def main(
     def prepare() -> tuple["Form", "AnnotateJob"]:
         form = open_source(source, columns, encoding, choice)
         target = make_target(form, form_name, out, pipeline, choices)
+        if target.distinct_ids:
+            form = Distinct(form)
         return form, AnnotateJob(load, form.columns, form.id_column, target)
 
     if dry_run:

@@ -127,4 +127,4 @@ def make_standard(
     bundles = load_more(FhirSettings, choices.settings)
     if choices.note_text:
         bundles = bundles.model_copy(update={"attach_text": True})
-    return FhirTarget(bundles, patient_column=form.columns.patient)
+    return FhirTarget(form.id_column, bundles, patient_column=form.columns.patient)

@@ -50,8 +50,14 @@ def load_pipeline(
             for model in models:
                 model.shim.precision = precision
     check_components(nlp.component_names)
-    nlp.max_length = 2**31  # spaCy's limit is for its parser; notes are cut into windows instead
+    lift_limit(nlp)
     return nlp
+
+
+def lift_limit(nlp: "Language") -> None:
+    """Let a pipeline read notes of any length: spaCy's limit is for its parser, and notes are cut
+    into windows instead."""
+    nlp.max_length = 2**31
 
 
 def find_encoders(nlp: "Language") -> dict[str, list[Any]]:

@@ -15,10 +15,11 @@ from ..columns import Row
 from ..parquet import GroupWriter, encode_table, import_pyarrow
 from ..stamps import as_text
 from .describe import Note
-from .targets import Target, to_json
+from .targets import NAMES, Target, to_json
 
 FILE_GROUPS = 16  # row groups of a file, of 32 MB before compression
 LENGTH_BYTES = 8
+COUNTS = ("characters", "pieces", "windows", "outside", "without_pieces", "truncated")
 
 
 class ParquetTarget(Target):
@@ -29,6 +30,7 @@ class ParquetTarget(Target):
     """
 
     libraries = ("pyarrow",)
+    names = (*NAMES, *COUNTS)
 
     def __init__(
         self,
@@ -54,7 +56,6 @@ class ParquetTarget(Target):
         argument = [("start", integer), ("end", integer), ("label", text), ("kb_id", text)]
         argument += [("text", text)] * self.entity_text
         category = pa.struct([("label", text), ("probability", number)])
-        counts = ("characters", "pieces", "windows", "outside", "without_pieces", "truncated")
         return {
             "notes": pa.schema(
                 [
@@ -62,7 +63,7 @@ class ParquetTarget(Target):
                     *kept,
                     *[("text", text)] * self.note_text,
                     ("categories", pa.list_(category)),
-                    *((name, integer) for name in counts),
+                    *((name, integer) for name in COUNTS),
                     ("language", text),
                 ]
             ),

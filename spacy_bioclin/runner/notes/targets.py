@@ -31,9 +31,13 @@ class Target:
     """Base class of the forms of the output.
 
     libraries (Sequence[str]): Optional packages that write or check it.
+    names (Sequence[str]): Names of its columns, which no column that is kept can have.
+    distinct_ids (bool): No two notes may have the same id.
     """
 
     libraries: Sequence[str] = ()
+    names: Sequence[str] = NAMES
+    distinct_ids = False
 
     def __init__(self, kept: Sequence[str] = (), *, entity_text: bool, note_text: bool) -> None:
         """Choose what is written.
@@ -46,7 +50,7 @@ class Target:
         self.kept = tuple(kept)
         self.entity_text, self.note_text = entity_text, note_text
         for name in self.kept:
-            if name in NAMES:
+            if name in self.names:
                 remedy = "give it as --id-column" if name == "id" else "rename it in the input"
                 raise BioclinError(f"--keep {name}: the output has a column of this name; {remedy}")
 

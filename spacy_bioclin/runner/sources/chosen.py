@@ -80,7 +80,7 @@ class Chosen(Form):
                     )
                     yield Unreadable(record.number, record.place, error)
                     continue
-                if _holds(self.earlier, id):
+                if holds_id(self.earlier, hash_id(id)):
                     self.known += 1
                     continue
             yield record
@@ -117,18 +117,20 @@ def read_earlier_ids(outputs: Sequence[Path]) -> np.ndarray:
     hashes = bytearray()
     for path in _list_files(outputs):
         for id in _read_ids(path):
-            hashes += _hash(id)
+            hashes += hash_id(id)
     ids = np.frombuffer(hashes, dtype=f"S{ID_BYTES}")
     ids.sort()  # in place: there may be many
     return ids
 
 
-def _hash(id: str) -> bytes:
+def hash_id(id: str) -> bytes:
+    """Hash an id."""
     return hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=ID_BYTES).digest()
 
 
-def _holds(hashes: np.ndarray, id: str) -> bool:
-    wanted = np.frombuffer(_hash(id), dtype=hashes.dtype)[0]
+def holds_id(hashes: np.ndarray, hashed: bytes) -> bool:
+    """Check whether the hash of an id is among others, which are sorted."""
+    wanted = np.frombuffer(hashed, dtype=hashes.dtype)[0]
     at = int(np.searchsorted(hashes, wanted))
     return at < len(hashes) and bool(hashes[at] == wanted)
 

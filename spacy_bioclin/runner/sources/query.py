@@ -10,7 +10,7 @@ from time import sleep
 from typing import Any
 from uuid import UUID
 
-from ...corpora.files import read_text
+from ...corpora.files import BOM, read_text
 from ...errors import BioclinError, without_context
 from ...files import check_regular
 from ..columns import Columns, Row
@@ -202,7 +202,7 @@ def read_statement(path: Path) -> str:
 
     RAISES (BioclinError): It is something else, or there are several statements.
     """
-    statement = read_text(path, UTF_8)
+    statement = read_text(path, UTF_8).removeprefix(BOM)
     statement = _QUOTED.sub(lambda match: " " if match["comment"] else match[0], statement)
     statement = statement.strip().rstrip(";").strip()
     bare = _QUOTED.sub("''", statement)

@@ -1,7 +1,5 @@
 """Outputs of `bioclin run` in the forms of OMOP and FHIR."""
 
-import csv
-import io
 import json
 import os
 import re
@@ -23,6 +21,7 @@ from ..notes.describe import Note
 from ..notes.targets import Target
 from ..parquet import GroupWriter, encode_table, import_pyarrow
 from ..records import write_parts
+from ..separated import encode_line
 from ..stamps import as_integer, as_text
 from .fhir import FhirSettings, to_bundle
 from .fhir_check import check_bundle
@@ -159,10 +158,24 @@ class OmopTarget(Target):
                 for part in parts:
                     rows = list(self._read_rows(part, next_id))
                     next_id += len(rows)
-                    check_id("note_nlp_id", next_id - 1, self.settings)
+                    self._check_row_id(next_id - 1)
                     writer.add(rows)
             file.flush()
             os.fsync(file.fileno())
+
+    def _check_row_id(self, last: int) -> None:
+        """Check that the column can hold the ids.
+
+        RAISES (BioclinError): It cannot. Parts do not fit other settings: with ids of four bytes,
+            they have no notes whose own id has eight.
+        """
+        try:
+            check_id("note_nlp_id", last, self.settings)
+        except BioclinError as error:
+            raise BioclinError(
+                f"{error}; a lower first_id gives smaller ones. Begin again with --overwrite "
+                "(without --resume), for finished parts have the old settings"
+            ) from None
 
     def _read_rows(self, part: bytes, first_id: int) -> Iterator[NoteNlpRow]:
         moment = self.settings.moment
@@ -185,19 +198,18 @@ class CsvRows:
     """
 
     def __init__(self, file: Any) -> None:
-        self._text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        self._writer = csv.writer(self._text, lineterminator="\n")
-        self._writer.writerow(NoteNlpRow._fields)
+        self._file = file
+        self._file.write(encode_line(NoteNlpRow._fields, ",", "\n"))
 
     def __enter__(self) -> "CsvRows":
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._text.detach()
+        """Leave the file open."""
 
     def add(self, rows: Sequence[NoteNlpRow]) -> None:
         """Write rows."""
-        self._writer.writerows(rows)
+        self._file.write(b"".join(encode_line(row, ",", "\n") for row in rows))
 
 
 class ParquetRows(GroupWriter):
@@ -232,13 +244,23 @@ class FhirTarget(Target):
     """A .ndjson file: a Bundle of FHIR R4B for each note, checked if fhir.resources is there."""
 
     libraries = ("fhir.resources",)
+    distinct_ids = True  # those of the resources are made of them
 
-    def __init__(self, settings: FhirSettings, *, patient_column: str | None = None) -> None:
+    def __init__(
+        self, id_column: str | None, settings: FhirSettings, *, patient_column: str | None = None
+    ) -> None:
         """Choose what is written.
 
+        id_column (str | None): The column with the id of the note.
         patient_column (str | None): The column with the id of the patient's resource.
-        RAISES (BioclinError): The settings name an unknown terminology.
+        RAISES (BioclinError): There is no such column, or the settings name an unknown terminology.
         """
+        if id_column is None:
+            raise BioclinError(
+                "--to fhir: ids of resources are made of the id of their note, and a server "
+                "replaces one by another of the same id; say which column of IN holds it with "
+                "--id-column"
+            )
         super().__init__((), entity_text=settings.words, note_text=settings.attach_text)
         Namespaces(settings)  # or an error, before anything is read
         self.kept = () if patient_column is None else (patient_column,)

@@ -85,6 +85,31 @@ def test_only_the_suggested_notes(pipeline: Path, notes: Path, tmp_path: Path) -
     assert "is not a list of `bioclin suggest`" in run(*arguments, "--only", chosen, status=1)
 
 
+def test_ids_with_other_line_ends(pipeline: Path, tmp_path: Path) -> None:
+    ids = ["a\u2028b", "c\x85d", "e"]
+    source, chosen = tmp_path / "notes.jsonl", tmp_path / "chosen.jsonl"
+    rows = [{"id": id, "text": "Sin datos."} for id in ids]
+    for path in (source, chosen):
+        lines = (
+            json.dumps(row, ensure_ascii=False) + "\r\n" for row in rows[: 3 - (path == chosen)]
+        )
+        path.write_bytes("".join(lines).encode("utf-8"))
+    out = tmp_path / "tasks.jsonl"
+    arguments = ("export", pipeline, source, out, "--to", "doccano", "--id-column", "id")
+    run(*arguments, "--only", chosen)
+    found = [
+        json.loads(line)["bioclin"]["id"] for line in out.read_bytes().decode().split("\n")[:-1]
+    ]
+    assert found == ids[:2]
+
+
+def test_an_empty_id_is_not_the_number_of_a_note(pipeline: Path, tmp_path: Path) -> None:
+    source = tmp_path / "notes.csv"
+    source.write_text("id,text\n2,Tos.\n,Fiebre.\n")
+    arguments = ("export", pipeline, source, tmp_path / "x.jsonl", "--to", "doccano")
+    assert "line 3: no 'id' (empty)" in run(*arguments, "--id-column", "id", status=1)
+
+
 def test_what_is_wrong_is_said(pipeline: Path, notes: Path, tmp_path: Path) -> None:
     arguments = ("export", pipeline, notes)
     assert "--to is 'lightag'" in run(*arguments, tmp_path / "x", "--to", "lightag", status=1)

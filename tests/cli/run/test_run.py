@@ -259,6 +259,9 @@ def test_outputs_are_refused(pipeline, source, tmp_path):
     for column in ("record", "entities"):
         line = fail(pipeline, source, out, "--keep", column)
         assert "a column of this name; rename it" in line
+    for column in ("language", "characters", "windows", "outside"):  # of the table of notes
+        line = fail(pipeline, source, tmp_path / "t", "--to", "parquet", "--keep", column)
+        assert f"--keep {column}: the output has a column of this name; rename it" in line
     assert "give it as --id-column" in fail(pipeline, source, out, "--keep", "id")
     with lock_output(out):
         assert "another run is writing it" in fail(pipeline, source, out)

@@ -108,7 +108,7 @@ COMMANDS = {
     "run to brat": Command(["run", "model", "brat", "OUT", "--to", "brat"], "/", "brat", True),
     "run to omop": Command(["run", "model", "7.txt", "OUT", "--to", "omop"], ".csv", "7.txt", True),
     "run to fhir": Command(
-        ["run", "model", "n.jsonl", "OUT", "--to", "fhir"], ".ndjson", "n.jsonl", True
+        ["run", "model", "7.txt", "OUT", "--to", "fhir"], ".ndjson", "7.txt", True
     ),
     "deid-key": Command(["deid-key", "OUT"], ".key", "n.txt", True),
     "calibrate": Command(["calibrate", "phi", "c.spacy", "-o", "OUT"], "/", "phi"),

@@ -5,7 +5,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import spacy
 
+from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.runner.columns import Columns
 from spacy_bioclin.runner.parts import cut
@@ -15,6 +17,7 @@ from spacy_bioclin.runner.sources.opening import open_notes
 from tests.runner.fixtures import write_rows
 
 IDS = Columns(id="id")
+ALL = {"sample": None, "seed": 0}
 
 
 def make_rows(*numbers):
@@ -129,7 +132,10 @@ def test_ids_are_needed(open_rows, tmp_path):
         Chosen(open_rows(range(3), columns=Columns()), sample=None, seed=0, since=[earlier])
     path = write_rows(tmp_path / "no.jsonl", [{"id": "", "text": "x"}, *make_rows(1)])
     first, second = Chosen(open_notes(path, IDS), sample=None, seed=0, since=[earlier]).read()
-    assert "no.jsonl, line 1: has no id" in str(first.error) and second.row["n"] == 1
+    assert "no.jsonl, line 1: no 'id' (empty)" in str(first.error) and second.row["n"] == 1
+    write_docs([spacy.blank("es")("Tos.")], tmp_path / "no.spacy")
+    [first] = Chosen(open_notes(tmp_path / "no.spacy", Columns()), since=[earlier], **ALL).read()
+    assert "no.spacy, Doc 1: has no id" in str(first.error)
 
 
 def test_what_is_no_output_is_refused(open_rows, tmp_path):

@@ -146,6 +146,12 @@ def test_other_statements_are_refused(sql, fault, tmp_path):
         read_statement(path)
 
 
+def test_a_query_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "q.sql"
+    path.write_bytes(b"\xef\xbb\xbfSELECT 1;\n")
+    assert read_statement(path) == "SELECT 1"
+
+
 def test_the_database_refuses_to_write(tmp_path):
     """Should a statement that writes get so far, as by a function of the database."""
     from sqlalchemy import text

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import spacy
 from typer.testing import CliRunner, Result
 
 from spacy_bioclin.cli import app
+from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.runner.standards.fhir_check import check_bundle
 from spacy_bioclin.runner.standards.omop import NoteNlpRow
 
@@ -149,11 +151,37 @@ def test_the_time_of_a_run_is_now(ready: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("bad", ["x-7", "", 7.5, -1, "7 8", "²", 2**31])
 def test_a_note_id_that_is_no_integer(bad: Any, ready: Path, tmp_path: Path) -> None:
     """Nothing is made up in its place, not even for an empty one."""
+    wanted = ("no 'note_id' (empty)",) if bad == "" else ("--id-column", "bigint")
     notes = [{"note_id": "7", "text": "tos"}, {"note_id": bad, "text": "tos y fiebre"}]
     source = write_notes(tmp_path / "notes.jsonl", notes)
     out = tmp_path / "t.csv"
     said = fail(to_omop(ready, out, notes=source))
-    assert "line 2: " in said and ("--id-column" in said or "bigint" in said)
+    assert "line 2: " in said and any(each in said for each in wanted)
+
+
+def test_more_rows_than_ids(ready: Path, tmp_path: Path) -> None:
+    """This shows when all is annotated; that --resume cannot help is said then, not after it."""
+    out = tmp_path / "t.csv"
+    (tmp_path / "s.yml").write_text("first_id: 2147483645\n")
+    (tmp_path / "big.yml").write_text("first_id: 2147483645\nbigint: true\n")
+    command = ("--to", "omop", "--id-column", "note_id", "--settings")
+    said = fail(run(ready, out, *command, tmp_path / "s.yml"))
+    assert "note_nlp_id = 2147483649: " in said and "--overwrite (without --resume)" in said
+    assert "again with --resume" not in said
+    done = run(ready, out, *command, tmp_path / "big.yml", "--overwrite")
+    assert done.exit_code == 0, done.output
+    assert read_table(out)[-1]["note_nlp_id"] == "2147483649"
+
+
+def test_line_ends_in_a_note_stay_in_their_row(ready: Path, tmp_path: Path) -> None:
+    text = "Con tos.\rNo \u2028fiebre.\r\nSin\nmás."
+    source = write_notes(tmp_path / "n.jsonl", [{"note_id": 1, "text": text}])
+    out = tmp_path / "t.csv"
+    done = to_omop(ready, out, "--snippet", notes=source)
+    assert done.exit_code == 0, done.output
+    content = out.read_bytes().decode("utf-8")
+    assert content.count(f'"{text}"') == 2 and content.replace(f'"{text}"', "").count("\r") == 0
+    assert [row["snippet"] for row in read_table(out)] == [text, text]
 
 
 @pytest.mark.slow
@@ -237,6 +265,34 @@ def test_a_negated_disease_is_refuted(ready: Path, tmp_path: Path) -> None:
     assert note["content"][0]["attachment"]["data"] == "Tm8gSFRBLg=="
 
 
+def test_no_two_notes_have_the_same_resources(ready: Path, tmp_path: Path) -> None:
+    """A server replaces the resources of a note by those of another if this fails."""
+    notes = [{"note_id": each, "text": "tos"} for each in (7, 8, "7", " ", "9")]
+    source = write_notes(tmp_path / "n.jsonl", notes)
+    out = tmp_path / "f.ndjson"
+    command = ("--to", "fhir", "--id-column", "note_id")
+    said = fail(run(ready, out, *command, notes=source))
+    assert f"{source}, line 3: an earlier note has the same id; ids must differ" in said
+    done = run(ready, out, *command, "--limit", 2, notes=source)
+    assert done.exit_code == 0, done.output
+    bundles = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert len({bundle["id"] for bundle in bundles}) == 2
+
+
+def test_notes_without_ids_have_no_resources(ready: Path, tmp_path: Path) -> None:
+    """Not even the number of a note is an id: in another run it is that of another note."""
+    write_docs(map(spacy.blank("es"), ["tos", "fiebre"]), tmp_path / "n.spacy")
+    out = tmp_path / "f.ndjson"
+    said = fail(run(ready, out, "--to", "fhir", notes=tmp_path / "n.spacy"))
+    assert "Doc 1: has no id, and the output needs one" in said
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("tos")
+    done = run(ready, out, "--to", "fhir", notes=tmp_path / "notes")
+    assert done.exit_code == 0, done.output
+    [note] = [json.loads(line)["entry"][0]["resource"] for line in out.open(encoding="utf-8")]
+    assert note["identifier"] == [{"value": "a"}]
+
+
 @pytest.mark.parametrize("bad", ["a b", "á", "x" * 65, "a/b"])
 def test_a_patient_that_cannot_be_an_id(bad: str, ready: Path, tmp_path: Path) -> None:
     notes = [{**NOTES[0]}, {**NOTES[1], "person": bad}]
@@ -249,6 +305,7 @@ def test_a_patient_that_cannot_be_an_id(bad: str, ready: Path, tmp_path: Path) -
     ("out", "options", "wanted"),
     [
         ("t.csv", ["--to", "omop"], "--id-column"),
+        ("t.ndjson", ["--to", "fhir"], "--id-column"),
         ("t.jsonl", ["--to", "omop", "--id-column", "note_id"], "want an ending .csv"),
         ("t.json", ["--to", "fhir"], "want an ending .ndjson"),
         ("t.csv", ["--to", "omop", "--keep", "person"], "--keep with --to omop: only for jsonl"),
