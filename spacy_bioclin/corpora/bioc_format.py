@@ -23,6 +23,7 @@ from .files import (
     OnError,
     check_no_entities,
     check_offsets,
+    check_xml_characters,
     describe_damage,
     is_offset,
     raise_error,
@@ -78,12 +79,22 @@ def format_bioc(documents: Iterable[AnnotatedText], *, as_json: bool = False) ->
     documents (Iterable[AnnotatedText]): The documents.
     as_json (bool): Write JSON, not XML.
     RETURNS (str): The content.
+    RAISES (BioclinError): XML cannot hold a character of a document.
     """
     collection = bioc.BioCCollection()
     collection.date = ""  # the same documents give the same file on any day
     for document in documents:
+        if not as_json:
+            check_xml_characters(document, "write a .json file, or another format, such as brat")
         collection.add_document(_to_bioc(document))
-    return str(biocjson.dumps(collection, indent=2) if as_json else biocxml.dumps(collection))
+    if as_json:
+        return str(biocjson.dumps(collection, indent=2))
+    try:
+        return str(biocxml.dumps(collection))
+    except ValueError:
+        raise BioclinError(
+            "BioC: XML cannot hold a character of an infon of a passage; write a .json file"
+        ) from None
 
 
 @skip_errors

@@ -21,6 +21,7 @@ from ..types import (
 from .files import BOM, LAYOUT, OnError, from_file_path, raise_error, read_text, skip_errors
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
+NO_BLANK = re.compile(r"\S+")
 # The last group of each is what is between the annotation and the newline.
 PAIR = "[0-9]{1,18} [0-9]{1,18}"
 SPAN = re.compile(rf"(T\S*)\t(\S+) ({PAIR}(?:;{PAIR})*)\t(.*?)(\r?)")
@@ -28,6 +29,13 @@ RELATION = re.compile(r"(R\S*)\t(\S+)((?: [^\s:]+:\S+)+)(\s*)")
 NOTE = re.compile(r"(#\S*)\t(\S+) (\S+)\t(.*?)(\r?)")
 # Name, id of what it is about, and perhaps a value.
 ATTRIBUTE = re.compile(r"A\S*\t(\S+) (\S+)(?: (.+))?")
+# An entry of a terminology: "N1<TAB>Reference T1 SNOMED:386661006<TAB>Fiebre".
+NORMALIZATION = re.compile(r"N\S*\t\S+ (\S+) ([^\s:]+):(\S+)(?:\t.*)?")
+# Ontologies whose ids have their name in them; for others the part after the colon is the id.
+OBO = frozenset(
+    """BTO CHEBI CL CLO DOID ECTO ENVO FMA GO HP MAXO MONDO MP NBO NCBITAXON NCIT OBA OBI PATO
+    PR SO SYMP UBERON VO""".split()  # noqa: SIM905
+)
 # An annotator's note made of words that all hold a digit gives terminology ids: "54115009",
 # "8000/6", "CHEBI:15377". "check" does not, nor does "<null>", PharmaCoNER's "no code".
 CONCEPT_IDS = re.compile(r"\s*\S*\d\S*(?:\s+\S*\d\S*)*\s*")
@@ -43,6 +51,7 @@ SHAPES = {
     "R": "R1<TAB>Label Arg1:T1 Arg2:T2",
     "#": "#1<TAB>AnnotatorNotes T1<TAB>note",
 }
+EQUIVALENT = "*<TAB>Label T1 T2"
 
 
 def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, ...]:
@@ -56,9 +65,11 @@ def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, .
     text_length (int): Length of the annotated text in code points.
     source (str): Name of the file, for error messages.
     RETURNS (tuple[Annotation, ...]): The annotations, in file order.
-    RAISES (BioclinError): A T, R or # line is malformed, or an offset is past the end of the text.
+    RAISES (BioclinError): A T, R, # or * line is malformed, the id of a T line is that of another,
+        or an offset is past the end of the text.
     """
     annotations: list[Annotation] = []
+    spans: set[str] = set()
     gap = BOM if ann.startswith(BOM) else ""  # what separates the last annotation from here
     for number, line in enumerate(LINE.findall(ann.removeprefix(BOM)), start=1):
         content = line.rstrip("\n")
@@ -67,7 +78,15 @@ def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, .
             continue
         if gap != ("\n" if annotations else ""):
             annotations.append(OtherAnnotation("", gap))
-        annotation, tail = _parse_line(content, text_length, f"{source}, line {number}")
+        where = f"{source}, line {number}"
+        annotation, tail = _parse_line(content, text_length, where)
+        if isinstance(annotation, SpanAnnotation):
+            if annotation.id in spans:
+                raise BioclinError(
+                    f"{where}: another line has the id {annotation.id} too, so that notes and "
+                    "relations of the two cannot be told apart; give one of them a new id"
+                )
+            spans.add(annotation.id)
         annotations.append(annotation)
         gap = tail + line[len(content) :]
     if gap != ("\n" if annotations else ""):
@@ -78,8 +97,8 @@ def parse_ann(ann: str, *, text_length: int, source: str) -> tuple[Annotation, .
 def format_ann(annotations: Iterable[Annotation]) -> str:
     """Write annotations as the content of an .ann file; the inverse of `parse_ann`.
 
-    Annotations of another format get ids as brat wants them, and concept ids that no note of the
-    document states get an AnnotatorNotes line.
+    Annotations of another format get ids as brat wants them, each its own, and concept ids that no
+    line of the document states get an AnnotatorNotes line.
 
     annotations (Iterable[Annotation]): The annotations, in the order of their lines.
     RETURNS (str): The content.
@@ -143,6 +162,8 @@ def _parse_line(line: str, text_length: int, where: str) -> tuple[Annotation, st
         raise BioclinError(f"{where}: malformed {letter} line, expected {SHAPES[letter]}")
     tail = "\r" if line.endswith("\r") else ""
     raw = line.removesuffix("\r")
+    if raw.split() == ["*"]:
+        raise BioclinError(f"{where}: malformed * line, expected {EQUIVALENT}")
     return OtherAnnotation(raw.split()[0], raw), tail
 
 
@@ -160,7 +181,7 @@ def _fragment(pair: str, text_length: int, where: str) -> Fragment:
 
 def _format_line(annotation: Annotation) -> str:
     if isinstance(annotation, SpanAnnotation):
-        if len(annotation.label.split()) != 1:
+        if not NO_BLANK.fullmatch(annotation.label):
             raise BioclinError(f"label {annotation.label!r} holds a blank, which brat cannot have")
         offsets = ";".join(f"{start} {end}" for start, end in annotation.fragments)
         surface = annotation.surface.replace("\n", " ")
@@ -195,6 +216,21 @@ def states_concept_ids(note: NoteAnnotation) -> bool:
     return note.text.split() == list(_concept_ids(note)) != []
 
 
+def read_normalization(annotation: Annotation) -> tuple[str, str] | None:
+    """Read a normalization line: the id of what it is about, and a concept id as a terminology has
+    it, "386661006" for SNOMED:386661006 and "HP:0001945" for HP:0001945 and HPO:HP:0001945.
+
+    RETURNS (tuple[str, str] | None): Both ids; None for another line.
+    """
+    if not isinstance(annotation, OtherAnnotation):
+        return None
+    match = NORMALIZATION.fullmatch(annotation.raw)
+    if match is None:
+        return None
+    whole = match[2].upper() in OBO and ":" not in match[3]
+    return match[1], f"{match[2]}:{match[3]}" if whole else match[3]
+
+
 def count_rounded_ids(annotations: Iterable[Annotation]) -> int:
     """Count the terminology ids that a spreadsheet has rounded ("1.59978E+16") and so destroyed."""
     notes = (a for a in annotations if isinstance(a, NoteAnnotation))
@@ -202,11 +238,14 @@ def count_rounded_ids(annotations: Iterable[Annotation]) -> int:
 
 
 def _with_concept_ids(annotations: list[Annotation]) -> tuple[Annotation, ...]:
-    """Copy the terminology ids in notes to the spans that they are about."""
+    """Copy the terminology ids in notes and normalization lines to the spans they are about."""
     found: dict[str, tuple[str, ...]] = {}
-    for note in annotations:
-        if isinstance(note, NoteAnnotation):
-            found[note.target] = found.get(note.target, ()) + _concept_ids(note)
+    for each in annotations:
+        if isinstance(each, NoteAnnotation):
+            found[each.target] = found.get(each.target, ()) + _concept_ids(each)
+    for target, concept in filter(None, map(read_normalization, annotations)):
+        if concept not in found.get(target, ()):
+            found[target] = (*found.get(target, ()), concept)
     return tuple(
         annotation._replace(concept_ids=found.get(annotation.id, ()))
         if isinstance(annotation, SpanAnnotation)
@@ -218,29 +257,41 @@ def _with_concept_ids(annotations: list[Annotation]) -> tuple[Annotation, ...]:
 def _as_brat(annotations: Iterable[Annotation]) -> tuple[Annotation, ...]:
     """Adapt annotations of any format to brat.
 
-    Ids begin with T, R and #; each span with concept ids that no note states gets a note; the
-    layout of another format is left out. Annotations that come from brat stay as they are.
+    Ids begin with T, R and #, and spans with the same id get other ids, but for the first; each
+    span with concept ids that no line states gets a note; the layout of another format is left out.
+    Annotations that come from brat stay as they are.
     """
     kept = [a for a in annotations if not a.id.startswith(LAYOUT)]
-    ids: dict[str, str] = {}
+    ids: dict[str, str] = {}  # of what notes and relations are about
     result: list[Annotation] = []
-    for kind, letter in ((SpanAnnotation, "T"), (RelationAnnotation, "R")):
-        own = [a.id for a in kept if isinstance(a, kind)]
-        free = _free_ids(own, letter)
-        ids.update({id: next(free) for id in own if not id.startswith(letter)})
+    spans = _new_ids([a.id for a in kept if isinstance(a, SpanAnnotation)], "T", ids)
+    relations = _new_ids([a.id for a in kept if isinstance(a, RelationAnnotation)], "R", ids)
     free = _free_ids([a.id for a in kept if isinstance(a, NoteAnnotation)], "#")
     for a in kept:
         if isinstance(a, SpanAnnotation):
-            a = a._replace(id=ids.get(a.id, a.id))
+            a = a._replace(id=next(spans))
         elif isinstance(a, RelationAnnotation):
             args = tuple((role, ids.get(target, target)) for role, target in a.args)
-            a = a._replace(id=ids.get(a.id, a.id), args=args)
+            a = a._replace(id=next(relations), args=args)
         elif isinstance(a, NoteAnnotation):
             id = a.id if a.id.startswith("#") else next(free)
             a = a._replace(id=id, target=ids.get(a.target, a.target))
         result.append(a)
     noted = {a.target for a in result if isinstance(a, NoteAnnotation) and _concept_ids(a)}
+    noted.update(target for target, _ in filter(None, map(read_normalization, result)))
     return (*result, *_concept_notes(result, noted, free))
+
+
+def _new_ids(own: list[str], letter: str, ids: dict[str, str]) -> Iterator[str]:
+    """Find the id in brat of each annotation of a kind, and add the first one of each old id."""
+    free, seen, new = _free_ids(own, letter), set[str](), []
+    for id in own:
+        keeps = id.startswith(letter) and NO_BLANK.fullmatch(id) and id not in seen
+        new.append(id if keeps else next(free))
+        if id not in seen:
+            ids.setdefault(id, new[-1])
+        seen.add(id)
+    return iter(new)
 
 
 def _concept_notes(

@@ -10,7 +10,16 @@ from pathlib import Path
 
 from ..errors import BioclinError
 from ..types import AnnotatedText, Annotation, CharSpan, OtherAnnotation, SpanAnnotation
-from .files import LAYOUT, OnError, blocks, get_fragment, raise_error, read_text, skip_errors
+from .files import (
+    BOM,
+    LAYOUT,
+    OnError,
+    blocks,
+    list_writable,
+    raise_error,
+    read_text,
+    skip_errors,
+)
 
 DOCSTART = "-DOCSTART-"
 # Ids of the annotations that carry the -DOCSTART- line and what is between word and tag
@@ -34,7 +43,7 @@ def parse_columns(
     """
     stem = Path(source).stem
     documents: list[tuple[str, list[Sentence]]] = []
-    for first_line, lines in blocks(content):
+    for first_line, lines in blocks(content.removeprefix(BOM)):
         if lines[0].split()[0] == DOCSTART:
             documents.append((lines[0], []))
             lines, first_line = lines[1:], first_line + 1
@@ -56,25 +65,25 @@ def format_columns(documents: Iterable[AnnotatedText], *, scheme: str = "IOB2") 
     """Write documents as columns; the inverse of `parse_columns`.
 
     documents (Iterable[AnnotatedText]): Documents whose lines are sentences and whose words are
-        separated by single blanks.
+        separated by single blanks. Spans of several fragments are left out.
     scheme (str): "IOB1", "IOB2" or "BIOES".
     RETURNS (str): The content, columns separated by tabs.
     RAISES (BioclinError): The text of a document is not of this kind.
     """
     parts: list[str] = []
     documents = list(documents)
-    # Without such lines, each sentence would be read as a document.
-    with_docstart = any("\n" in document.text or _docstart(document) for document in documents)
+    # Without such lines, each sentence would be read as a document, and a byte-order mark at the
+    # start of a text as that of the file.
+    with_docstart = any(
+        "\n" in document.text or document.text.startswith(BOM) or _docstart(document)
+        for document in documents
+    )
     for document in documents:
         other = {a.id: a.raw for a in document.annotations if isinstance(a, OtherAnnotation)}
         between = iter(other[MIDDLE_COLUMNS].split("\n") if MIDDLE_COLUMNS in other else ())
         if with_docstart:
             parts.append((_docstart(document) or f"{DOCSTART}\tO") + "\n\n")
-        spans = [
-            (*get_fragment(a, document.id), a.label)
-            for a in document.annotations
-            if isinstance(a, SpanAnnotation)
-        ]
+        spans = [(*span.fragments[0], span.label) for span in list_writable(document, "\t\r\n")]
         offset = 0
         for line in document.text.split("\n") if document.text else ():
             words = line.split(" ")

@@ -24,7 +24,7 @@ from .brat import count_rounded_ids
 from .relations.gold import Arguments, Level, RelationLabels, find_gold_relations
 from .relations.predicted import has_predicted, make_annotations, replace_relations
 from .report import LossReport
-from .tools.exchange import UNREAD
+from .tools.exchange import count_unread
 
 # Label -> name of the layer that it belongs to; "*" means every label not named.
 # The layer "ents" is doc.ents (flat) and doc.spans["ents"] (all of it), any other layer L is
@@ -105,7 +105,7 @@ def make_gold_doc(
         _count(doc, spans, not_in_ents, name, report)
     _count_fragments(annotated, name, report)
     report.add("rounded_id", name, count_rounded_ids(annotated.annotations))
-    report.add("unread", name, sum(a.id == UNREAD for a in annotated.annotations))
+    report.add("unread", name, count_unread(annotated.annotations))
     report.docs += 1
     gold: dict[str, Any] = {
         "id": annotated.id,
@@ -193,8 +193,10 @@ def doc_to_annotated(doc: Doc, *, id: str) -> AnnotatedText:
             if has_predicted(doc):
                 annotations = replace_relations(doc, annotations, _find_ids(doc, annotations))
             return AnnotatedText(id, doc.text, annotations)
-    groups = (*doc.spans.values(), doc.ents)
-    found = {(s.start_char, s.end_char, s.label_): s.kb_id_ for group in groups for s in group}
+    found: dict[CharSpan, str] = {}
+    for span in (span for group in (*doc.spans.values(), doc.ents) for span in group):
+        key = (span.start_char, span.end_char, span.label_)
+        found[key] = found.get(key) or span.kb_id_
     return AnnotatedText(id, doc.text, make_annotations(doc, found))
 
 

@@ -15,10 +15,13 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from .brat import ATTRIBUTE, states_concept_ids
+from .brat import ATTRIBUTE, read_normalization, states_concept_ids
 from .docbin import make_docs_output
 from .files import LAYOUT, to_file_path
 from .formats import FORMATS, Format
+
+NAME = re.compile(r"\S{1,60}")  # an id that a message can name
+MAX_NAMED = 5  # spans in an error
 
 
 def make_corpus_output(
@@ -61,7 +64,7 @@ def write_corpus(
     allow_loss (bool): Leave out spans that the format cannot hold.
     RETURNS (tuple[int, Counter[str]]): Number of documents; kind of annotation -> how many of them
         the format cannot hold.
-    RAISES (BioclinError): The format cannot hold a text, or not all spans.
+    RAISES (BioclinError): The format cannot hold a text, not all spans, or not the concept ids.
     """
     form, n_docs, lost = FORMATS[format], 0, Counter[str]()
     output = make_corpus_output(out, format, overwrite=True) if isinstance(out, Path) else out
@@ -82,14 +85,40 @@ def write_corpus(
             n_docs += 1
             if again.text != document.text:
                 raise BioclinError(f"{document.id}: {format} cannot hold this text as it is")
-            missing = Counter(_list_contents(document)) - Counter(_list_contents(again))
+            before, after = Counter(_list_contents(document)), Counter(_list_contents(again))
+            missing, added = before - after, after - before
             lost.update(kind for kind, *_ in missing.elements())
             if lost["spans"] and not allow_loss:
                 raise BioclinError(
-                    f"{document.id}: {format} cannot hold all of its spans (some overlap, or end "
-                    "within a word?); write another format, or leave them out with --allow-loss"
+                    f"{document.id}: {format} cannot hold all of its spans ("
+                    f"{_name_missing(document, missing)}; do they overlap, end within a word, have "
+                    "several fragments or a label with blanks?); write another format, or leave "
+                    "them out with --allow-loss"
                 )
+            _check_added(document.id, format, Counter(kind for kind, *_ in added.elements()))
     return n_docs, lost
+
+
+def _name_missing(document: AnnotatedText, missing: Counter[tuple[Any, ...]]) -> str:
+    """List the ids of the first spans that a format has lost."""
+    spans = (a for a in document.annotations if isinstance(a, SpanAnnotation))
+    numbered = enumerate(spans, start=1)
+    names = [
+        span.id if NAME.fullmatch(span.id) else f"number {number}"
+        for number, span in numbered
+        if missing["spans", span.label, span.fragments]
+    ]
+    return ", ".join(names[:MAX_NAMED]) + ("…" if len(names) > MAX_NAMED else "")
+
+
+def _check_added(id: str, format: str, added: Counter[str]) -> None:
+    """Refuse a file in which a span has a concept id that is not its own."""
+    if n_added := added["concept ids"]:
+        raise BioclinError(
+            f"{id}: {format} cannot hold the concept ids as they are: {n_added:,} would be others, "
+            "or those of other spans (do annotations have the same id, or concept ids a blank or "
+            "'|'?); correct the ids, or write another format"
+        )
 
 
 def _write_folder(
@@ -152,5 +181,7 @@ def _list_contents(document: AnnotatedText) -> Iterator[tuple[Any, ...]]:
                 yield "notes", annotation.kind, annotation.text
         elif match := ATTRIBUTE.fullmatch(annotation.raw):
             yield "attributes", match[1], match[3], places.get(match[2], match[2])
+        elif (normal := read_normalization(annotation)) and normal[0] in places:
+            pass  # a concept id of the span
         elif annotation.id and not annotation.id.startswith(LAYOUT):
             yield "other annotations", annotation.raw

@@ -4,12 +4,19 @@ import codecs
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import BioclinError, without_context
 from ..files import check_regular
-from ..types import AnnotatedText, Fragment, RelationAnnotation, SpanAnnotation
+from ..types import (
+    AnnotatedText,
+    Annotation,
+    Fragment,
+    OtherAnnotation,
+    RelationAnnotation,
+    SpanAnnotation,
+)
 
 BOM = "\ufeff"
 NUL = (
@@ -29,6 +36,8 @@ ESCAPED = re.compile("(?:%[0-9A-F]{2})+")
 PATH_UNIT = re.compile("%[0-9A-F]{2}|.", re.DOTALL)
 PART_BYTES = 200  # of a name, without suffix; a longer one is divided
 MAX_MESSAGE = 500  # characters
+# Control characters and the like, which XML 1.0 has no way to write.
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 OFFSET = re.compile("[0-9]{1,18}")  # str.isdigit is also true of "²", which int refuses
 # Called with the name of a bad file or document and what is wrong with it.
 OnError = Callable[[str, BioclinError], None]
@@ -94,11 +103,8 @@ def check_document(document: AnnotatedText, path: Path, on_error: OnError) -> bo
     RETURNS (bool): Whether it is good.
     """
     try:
-        strings = [document.id, document.text, document.source]
         for annotation in document.annotations:
             if isinstance(annotation, SpanAnnotation):
-                strings += [annotation.id, annotation.label, annotation.surface]
-                strings += annotation.concept_ids
                 if type(annotation.concept_ids) is not tuple or not annotation.fragments:
                     raise TypeError
                 for start, end in annotation.fragments:
@@ -106,16 +112,25 @@ def check_document(document: AnnotatedText, path: Path, on_error: OnError) -> bo
                         raise TypeError
                     if not 0 <= start <= end <= len(document.text):
                         raise ValueError
-            elif isinstance(annotation, RelationAnnotation):
-                strings += [annotation.id, annotation.label]
-                strings += [string for role, target in annotation.args for string in (role, target)]
-            else:
-                strings += annotation
-        "".join(strings).encode("utf-8")
+        strings = (document.id, document.text, document.source)
+        "".join((*strings, *_list_strings(document.annotations))).encode("utf-8")
     except (TypeError, ValueError) as error:
         on_error(path.name, BioclinError(f"{path}: {describe_damage(error)}"))
         return False
     return True
+
+
+def _list_strings(annotations: Iterable[Annotation]) -> Iterator[str]:
+    """List the ids, labels and texts of annotations."""
+    for annotation in annotations:
+        if isinstance(annotation, SpanAnnotation):
+            yield from (annotation.id, annotation.label, annotation.surface)
+            yield from annotation.concept_ids
+        elif isinstance(annotation, RelationAnnotation):
+            yield from (annotation.id, annotation.label)
+            yield from (string for role, target in annotation.args for string in (role, target))
+        else:
+            yield from annotation
 
 
 def describe_damage(error: Exception) -> str:
@@ -257,15 +272,37 @@ def check_no_entities(xml: str, source: str) -> None:
         )
 
 
-def get_fragment(span: SpanAnnotation, document: str) -> Fragment:
-    """Read the one fragment of a span, for a format that knows no others.
+def list_writable(document: AnnotatedText, forbidden: str = "") -> list[SpanAnnotation]:
+    """List the spans of one fragment, for a format that cannot hold others.
 
-    document (str): Id of the document, for the error message.
-    RAISES (BioclinError): The span has several.
+    `write_corpus` counts the spans that are left out.
+
+    forbidden (str): Characters that a label cannot have.
+    RETURNS (list[SpanAnnotation]): The spans, in file order; also without those that have no label.
     """
-    if len(span.fragments) > 1:
-        raise BioclinError(f"{document}: {span.id} has several fragments, which the format cannot")
-    return span.fragments[0]
+    return [
+        span
+        for span in document.annotations
+        if isinstance(span, SpanAnnotation)
+        and len(span.fragments) == 1
+        and span.label.strip()
+        and not set(span.label) & set(forbidden)
+    ]
+
+
+def check_xml_characters(document: AnnotatedText, remedy: str) -> None:
+    """Refuse a document that XML cannot hold, because it has characters such as form feeds.
+
+    remedy (str): What to write instead, for the error message.
+    RAISES (BioclinError): The text, or what is annotated, has such a character.
+    """
+    written = (a for a in document.annotations if not isinstance(a, OtherAnnotation))
+    strings = (document.id, document.text, *_list_strings(written))
+    if found := NOT_IN_XML.search("\n".join(strings)):
+        raise BioclinError(
+            f"{document.id}: XML cannot hold the character U+{ord(found[0]):04X}; "
+            f"{remedy}, or remove it from the text before it is annotated"
+        )
 
 
 def blocks(content: str) -> Iterator[tuple[int, list[str]]]:

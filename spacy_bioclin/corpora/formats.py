@@ -1,5 +1,6 @@
 """Find a format by its name, and the files of a corpus."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -7,12 +8,19 @@ from typing import NamedTuple
 from spacy.vocab import Vocab
 
 from .. import files
-from ..types import AnnotatedText, Fragment, RelationAnnotation, SpanAnnotation
+from ..types import (
+    AnnotatedText,
+    Annotation,
+    Fragment,
+    NoteAnnotation,
+    RelationAnnotation,
+    SpanAnnotation,
+)
 from .agreement.i2b2_2010 import read_i2b2_2010
 from .agreement.i2b2_2012 import read_i2b2_2012
 from .agreement.share_clef import read_share_clef
 from .bioc_format import format_bioc, read_bioc
-from .brat import format_brat, read_brat
+from .brat import NO_BLANK, format_brat, read_brat
 from .columns import format_columns, read_columns
 from .docbin import read_docs
 from .docs import doc_to_annotated
@@ -32,6 +40,8 @@ from .tools.label_studio import (
     read_label_studio_predictions,
 )
 from .tools.prodigy import format_prodigy, read_prodigy, read_prodigy_tasks
+
+ROLE = re.compile(r"[^\s:]+")  # of an argument in brat
 
 
 class Format(NamedTuple):
@@ -64,8 +74,42 @@ def read_spacy(path: Path, on_error: OnError = raise_error) -> list[AnnotatedTex
     return [doc_to_annotated(doc, id=f"{path.stem}-{number}") for number, doc in docs]
 
 
+def leave_out_unwritable(annotated: AnnotatedText) -> AnnotatedText:
+    """Leave out the annotations that no line of brat can hold, such as labels with blanks.
+
+    `write_corpus` counts them.
+
+    RETURNS (AnnotatedText): The document; without what is about an annotation that is left out.
+    """
+    out = {a.id for a in annotated.annotations if not _is_writable(a)}
+    if not out:
+        return annotated
+    kept: list[Annotation] = []
+    for a in filter(_is_writable, annotated.annotations):
+        targets = [a.target] if isinstance(a, NoteAnnotation) else []
+        targets += [target for _, target in a.args] if isinstance(a, RelationAnnotation) else []
+        if out.isdisjoint(targets):
+            kept.append(a)
+    return annotated._replace(annotations=tuple(kept))
+
+
+def _is_writable(annotation: Annotation) -> bool:
+    if isinstance(annotation, SpanAnnotation):
+        return NO_BLANK.fullmatch(annotation.label) is not None
+    if isinstance(annotation, RelationAnnotation):
+        pairs = [ROLE.fullmatch(role) and NO_BLANK.fullmatch(id) for role, id in annotation.args]
+        return NO_BLANK.fullmatch(annotation.label) is not None and bool(pairs) and all(pairs)
+    if isinstance(annotation, NoteAnnotation):
+        return NO_BLANK.fullmatch(annotation.kind) is not None and "\n" not in annotation.text
+    return True
+
+
 FORMATS = {
-    "brat": Format((".ann", ".txt"), read_brat, format_document=format_brat),
+    "brat": Format(
+        (".ann", ".txt"),
+        read_brat,
+        format_document=lambda document: format_brat(leave_out_unwritable(document)),
+    ),
     "columns": Format(
         (".tsv", ".conll", ".iob", ".bio"),
         read_columns,

@@ -11,9 +11,10 @@ from .files import (
     OnError,
     check_no_entities,
     check_offsets,
+    check_xml_characters,
     from_file_path,
-    get_fragment,
     is_offset,
+    list_writable,
     raise_error,
     read_text,
     skip_errors,
@@ -23,6 +24,8 @@ from .files import (
 TEXT = re.compile(r"<TEXT><!\[CDATA\[(.*?)\]\]></TEXT>", re.DOTALL)
 # Kinds of the notes that carry the name of a span's element and its comment.
 ELEMENT, COMMENT = "element", "comment"
+# Element of a span whose label is no name of an element ("1-Sintoma/agudo"). TYPE has the label.
+ANY_ELEMENT = "ENTITY"
 
 
 @without_context()
@@ -59,10 +62,12 @@ def parse_i2b2(content: str, id: str, source: str) -> AnnotatedText:
 def format_i2b2(annotated: AnnotatedText, *, root: str = "deIdi2b2") -> str:
     """Write a document as XML; the inverse of `parse_i2b2`.
 
-    annotated (AnnotatedText): The document; its spans have one fragment.
+    annotated (AnnotatedText): The document. Spans of several fragments are left out.
     root (str): Name of the root element.
     RETURNS (str): The content.
+    RAISES (BioclinError): XML cannot hold a character of the document.
     """
+    check_xml_characters(annotated, "write another format, such as brat")
     if "]]>" in annotated.text:
         raise BioclinError(f"{annotated.id}: the text holds ']]>', which CDATA cannot")
     notes = {
@@ -71,16 +76,17 @@ def format_i2b2(annotated: AnnotatedText, *, root: str = "deIdi2b2") -> str:
         if isinstance(note, NoteAnnotation)
     }
     tags = etree.Element("TAGS")
-    for span in annotated.annotations:
-        if isinstance(span, SpanAnnotation):
-            start, end = get_fragment(span, annotated.id)
-            element = notes.get((ELEMENT, span.id), span.label)
-            attributes = {"id": span.id, "start": str(start), "end": str(end), "text": span.surface}
-            if element != span.label:
-                attributes["TYPE"] = span.label
-            if (COMMENT, span.id) in notes:
-                attributes["comment"] = notes[COMMENT, span.id]
-            etree.SubElement(tags, element, attributes)
+    for span in list_writable(annotated):
+        [(start, end)] = span.fragments
+        element = notes.get((ELEMENT, span.id), span.label)
+        if not _is_xml_name(element):
+            element = ANY_ELEMENT
+        attributes = {"id": span.id, "start": str(start), "end": str(end), "text": span.surface}
+        if element != span.label:
+            attributes["TYPE"] = span.label
+        if (COMMENT, span.id) in notes:
+            attributes["comment"] = notes[COMMENT, span.id]
+        etree.SubElement(tags, element, attributes)
     etree.indent(tags)
     xml = etree.tostring(tags, encoding="unicode")
     header = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -91,6 +97,14 @@ def format_i2b2(annotated: AnnotatedText, *, root: str = "deIdi2b2") -> str:
 def read_i2b2(path: Path, on_error: OnError = raise_error) -> list[AnnotatedText]:
     """Read an XML file, see `parse_i2b2`."""
     return [parse_i2b2(read_text(path), from_file_path(path), str(path))]
+
+
+def _is_xml_name(name: str) -> bool:
+    try:
+        etree.Element(name)
+    except ValueError:
+        return False
+    return not name.startswith("{")
 
 
 def _parse_tag(tag: "etree._Element", number: int, text_length: int, where: str) -> SpanAnnotation:

@@ -18,8 +18,8 @@ from .files import (
     OnError,
     blocks,
     check_offsets,
-    get_fragment,
     is_offset,
+    list_writable,
     raise_error,
     read_text,
     skip_errors,
@@ -27,6 +27,7 @@ from .files import (
 
 ID = re.compile(r"[^|\s]+")
 HEADER = re.compile(r"([^|\t]+)\|([ta])\|(.*)")
+BREAK = re.compile(r"[\t\r\n]")  # ends a column or a line
 NO_CONCEPT = "-1"
 # BC5CDR's optional last column, the parts of "breast and ovarian cancer"
 PARTS = "IndividualMentions"
@@ -55,7 +56,8 @@ def parse_pubtator(
 def format_pubtator(documents: Iterable[AnnotatedText]) -> str:
     """Write documents as the content of a PubTator file; the inverse of `parse_pubtator`.
 
-    documents (Iterable[AnnotatedText]): Documents whose first line is the title.
+    documents (Iterable[AnnotatedText]): Documents whose first line is the title. Spans of several
+        fragments are left out.
     RETURNS (str): The content, with an empty line after each document.
     """
     return "".join(_format_document(document) + "\n" for document in documents)
@@ -103,7 +105,8 @@ def _parse_line(
         raise BioclinError(f"{where}: the mention has no type")
     fragment = check_offsets(fields[0], fields[1], text_length, where)
     # "-1" stays in "D002544|-1", where ids and parts of the mention go in pairs.
-    concept_ids = tuple(i.strip() for i in ids.split("|")) if ids.strip() != NO_CONCEPT else ()
+    found = ids.split("|") if ids.strip() != NO_CONCEPT else ()
+    concept_ids = tuple(filter(None, map(str.strip, found)))
     span = SpanAnnotation(f"T{number}", label, (fragment,), surface, concept_ids)
     return [span, *(NoteAnnotation("", PARTS, span.id, parts) for parts in fields[5:])]
 
@@ -124,12 +127,12 @@ def _format_document(document: AnnotatedText) -> str:
         if isinstance(note, NoteAnnotation) and note.kind == PARTS
     }
     lines = [f"{document.id}|t|{title}", f"{document.id}|a|{abstract}"]
-    for annotation in document.annotations:
-        if isinstance(annotation, SpanAnnotation):
-            start, end = get_fragment(annotation, document.id)
-            ids = "|".join(annotation.concept_ids) or NO_CONCEPT
-            fields = [document.id, str(start), str(end), annotation.surface, annotation.label, ids]
-            lines.append("\t".join(fields) + parts.get(annotation.id, ""))
+    for span in list_writable(document, "\t\r\n"):
+        [(start, end)] = span.fragments
+        ids = "|".join(span.concept_ids) or NO_CONCEPT
+        surface = BREAK.sub(" ", span.surface)
+        fields = [document.id, str(start), str(end), surface, span.label, ids]
+        lines.append("\t".join(fields) + parts.get(span.id, ""))
     lines += _format_relations(document)
     return "\n".join(lines) + "\n"
 

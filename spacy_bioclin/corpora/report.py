@@ -25,7 +25,7 @@ KINDS = {
     "rounded_id": "its terminology id was rounded by a spreadsheet (1.6E+16): no id",
     "left_out": "its label does not belong to the task; not in the Doc",
     "empty": "touches no token: lost",
-    "unread": "annotations of a tool that are neither spans nor relations; not in the Doc",
+    "unread": "attributes, and what else is neither span nor relation; nothing learns from them",
     "skipped": "documents that could not be read",
 }
 # What can happen to a relation.

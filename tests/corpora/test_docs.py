@@ -248,6 +248,30 @@ def test_brat_to_doc_to_brat(nlp: Language) -> None:
     assert format_ann(result.annotations) == ann
 
 
+def test_a_span_without_a_concept_id_hides_no_other(nlp: Language) -> None:
+    doc = nlp(TEXT)
+    doc.spans["linked"] = [Span(doc, 2, 4, label="Y", kb_id="8000/6")]
+    doc.spans["other"] = [Span(doc, 2, 4, label="Y", kb_id="C1")]
+    doc.ents = [Span(doc, 2, 4, label="Y"), Span(doc, 0, 1, label="X", kb_id="C2")]
+    spans = [a for a in doc_to_annotated(doc, id="n").annotations if isinstance(a, SpanAnnotation)]
+    assert [(span.label, span.concept_ids) for span in spans] == [
+        ("X", ("C2",)),
+        ("Y", ("8000/6",)),
+    ]
+
+
+def test_attributes_are_counted(nlp: Language) -> None:
+    ann = (
+        "T1\tX 0 5\tDolor\nA1\tNegated T1\nA2\tDegree T1 high\nA3\tProbability T1 0.9\n"
+        "N1\tReference T1 SNOMED:22253000\tDolor\nN2\tReference T9 SNOMED:1\tno\n"
+    )
+    source = parse_ann(ann, text_length=len(TEXT), source="note.ann")
+    report = LossReport()
+    doc = make_gold_doc(nlp, AnnotatedText("note", TEXT, source, "note.ann"), report=report)
+    assert report.to_dict()["files"] == {"unread": {"note.ann": 3}}
+    assert doc.ents[0].kb_id_ == "22253000"
+
+
 def test_a_gold_doc_with_new_spans_gives_the_new_spans(nlp: Language) -> None:
     doc = make_gold_doc(nlp, annotated((0, 5, "X")))
     doc.spans["ents"] = []

@@ -84,6 +84,9 @@ def test_columns_there_and_back() -> None:
     assert surfaces(first) == ["Dolor torácico", "tos", "fiebre"]
     assert {span.label for span in spans_of(first)} == {"FINDING"}
     assert format_columns([first, second]) == COLUMNS
+    assert parse_columns("\ufeff" + COLUMNS, "notes.tsv") == [first, second]
+    bom = AnnotatedText("notes-1", "\ufeffAlta")
+    assert [each.text for each in parse_columns(format_columns([bom]), "notes.tsv")] == [bom.text]
 
 
 def test_columns_without_docstart_are_a_document_a_sentence() -> None:
@@ -142,6 +145,9 @@ def test_pubtator_there_and_back() -> None:
     assert (second.id, second.text) == ("8", "Empty.\n")
     assert format_pubtator([first, second]) == PUBTATOR
     assert parse_pubtator("\ufeff" + PUBTATOR, "x.txt") == [first, second]
+    for ids in ("", " ", "|"):
+        (without,) = parse_pubtator(f"7|t|Ab\n7|a|\n7\t0\t2\tAb\tX\t{ids}\n", "x.txt")
+        assert spans_of(without)[0].concept_ids == ()
 
 
 def test_i2b2_there_and_back(tmp_path: Path) -> None:

@@ -46,6 +46,10 @@ SPANISH = [
     "  \n |Empieza con blancos.|  \n\n  Y acaba.  \n",
     "Vive en EE. UU. desde 2010.| Trabaja.",
     "Sin clínica. .|",
+    "No presenta p. ej. fiebre ni disnea.| Niega aler. a penicilina, fiebre y tos.",
+    "Niega desde el 3 de sept. fiebre y tos.| Ingresó el 3 de sept. de 2020.| TAC el 12 feb. 2020.",
+    "Valorada por la Dña. María López.| Pte. de 45 a. con tos.| Pac. trasladado.| Hto. 38 %.",
+    "Operado en sept.| El paciente mejora.| Alta en mar.| Cita en may. 2021 y en dic.| No acude.",
 ]
 ENGLISH = [
     "Dr. Smith saw Mrs. Jones at St. Mary's Hospital.| She denies pain.",
@@ -60,6 +64,7 @@ ENGLISH = [
     "This is a 45-year-old male who comes in with chest pain that began while he\n"
     "was walking near the\nCentral Park.| He denies dyspnea, nausea and vomiting\n"
     "today.",
+    "Seen on Jan. 5, 2020 and on Sept. 12, 2019.| Wt. 70 kg.| Admitted in Dec.| No pain.",
 ]
 FRENCH = [
     "Homme de 63 ans.| Pas d'allergie connue.| Ne fume pas.",
@@ -76,6 +81,7 @@ FRENCH = [
     "Le patient est adressé en raison d'une fièvre élevée et d'une toux productive de\n"
     "l'Hôpital Central où il est suivi par le Professeur qui a demandé depuis hier au\n"
     "Laboratoire une hémoculture.| Elle est négative.",
+    "Vu par Mme. Petit le 3 janv. 2020.| Scanner le 12 févr. sans lésion.| Sortie en déc.| Bilan.",
 ]
 CASES = [
     *(("es", row) for row in SPANISH),

@@ -27,6 +27,7 @@ SPANISH = [
     "el| |12/03/2010|,| |el| |3-4-2011| |y| |el| |2012-05-06| |a| |las| |12:30|h",
     "la| |Dra.| |Pérez|-|Gómez| |(|p.ej.| |i.v.|)",
     "DR|.|Ruiz",
+    "Dña.| |María| |(|p|.| |ej.| |tos|)| |en| |sept|.| |2020",
     "CD|20|+|,| |T|4|,| |Ki|67",
     "IgG| |HbA|1|c| |NaCl| |RNAm| |SatO|2| |McArdle",
     "NºCol|:| |28| |28",

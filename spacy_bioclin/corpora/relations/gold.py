@@ -105,18 +105,19 @@ def _parse_event(raw: str) -> list[tuple[str, str]]:
 def _list_relations(annotations: Iterable[Annotation]) -> Iterator[tuple[str, list[str]]]:
     """List label and arguments of each relation, in file order.
 
-    The arguments of an event are relations from it, with their roles as labels. A line "*" says
+    The arguments of an event are relations from it, with their roles as labels: "Theme" also for
+    "Theme2", the second argument of this role. A line "*" says
     that its arguments are related to each other.
     """
     for line in annotations:
         if isinstance(line, RelationAnnotation):
             yield line.label, [id for _, id in line.args]
         elif isinstance(line, OtherAnnotation) and line.id == "*":
-            _, label, *ids = line.raw.split()
-            yield label, ids
+            _, label, *ids = (*line.raw.split(), "")
+            yield label, list(filter(None, ids))
         elif isinstance(line, OtherAnnotation) and line.id.startswith("E"):
             for role, id in _parse_event(line.raw)[1:]:
-                yield role, [line.id, id]
+                yield role.rstrip("0123456789") or role, [line.id, id]
 
 
 def _resolve(

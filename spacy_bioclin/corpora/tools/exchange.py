@@ -20,7 +20,7 @@ from ...types import (
     RelationAnnotation,
     SpanAnnotation,
 )
-from ..brat import ATTRIBUTE, states_concept_ids
+from ..brat import ATTRIBUTE, read_normalization, states_concept_ids
 from ..files import LAYOUT, OnError, describe_damage, read_text
 from .texts import ShownText, as_is, hash_text, restore_text, show_text
 
@@ -137,6 +137,24 @@ def _about_spans(
         elif isinstance(each, OtherAnnotation) and (match := ATTRIBUTE.fullmatch(each.raw)):
             attributes[match[2]].append(f"{match[1]}={match[3]}" if match[3] else match[1])
     return attributes, notes
+
+
+def count_unread(annotations: Iterable[Annotation]) -> int:
+    """Count what is neither a span, a relation nor a note: kinds of annotation that a tool's reader
+    skips, attributes (but not probabilities), and brat's normalization lines of other things than
+    spans."""
+    annotations = list(annotations)
+    spans = {a.id for a in annotations if isinstance(a, SpanAnnotation)}
+    n_unread = 0
+    for line in (a for a in annotations if isinstance(a, OtherAnnotation)):
+        kind, concept = line.id[:1], read_normalization(line)
+        attribute = ATTRIBUTE.fullmatch(line.raw)
+        is_attribute = kind == "M" or (
+            kind == "A" and not (attribute and attribute[1] == PROBABILITY)
+        )
+        is_lost = kind == "N" and (concept is None or concept[0] not in spans)
+        n_unread += line.id == UNREAD or is_attribute or is_lost
+    return n_unread
 
 
 def _find_probability(attributes: Iterable[str]) -> float | None:

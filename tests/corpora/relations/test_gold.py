@@ -23,7 +23,13 @@ from spacy_bioclin.corpora.docs import doc_to_annotated, make_gold_doc
 from spacy_bioclin.corpora.readers import cut_doc
 from spacy_bioclin.corpora.report import LossReport
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.types import GOLD_KEY, AnnotatedText, RelationAnnotation, SpanAnnotation
+from spacy_bioclin.types import (
+    GOLD_KEY,
+    AnnotatedText,
+    OtherAnnotation,
+    RelationAnnotation,
+    SpanAnnotation,
+)
 
 # 0    5   9    14 17      25
 TEXT = "Dolor por metástasis hepática, 5mg."
@@ -76,6 +82,23 @@ def test_relations_between_spans_and_events(nlp: Language) -> None:
     assert counts(report) == {"read": 6, "kept": 5, "duplicate": 1}
     assert report.to_dict()["files"]["relation_duplicate"] == {"note.ann": 1}
     report.check()
+
+
+def test_the_number_of_a_role_is_no_part_of_its_label(nlp: Language) -> None:
+    doc = make_gold_doc(nlp, brat("E1\tX:T1 Theme:T2 Theme2:T3\n"), relations="all")
+    assert get_gold_relations(doc) == [
+        GoldRelation("Theme", PAIN, METASTASIS),
+        GoldRelation("Theme", PAIN, HEPATIC),
+    ]
+
+
+def test_a_star_line_without_arguments_is_counted(nlp: Language) -> None:
+    for raw, counted in (("*", "no_label"), ("*\tSame", "nary")):
+        report = LossReport()
+        document = brat("")
+        document = document._replace(annotations=(*document.annotations, OtherAnnotation("*", raw)))
+        make_gold_doc(nlp, document, relations="all", report=report)
+        assert counts(report) == {"read": 1, "lost": 1, counted: 1}
 
 
 def test_relations_survive_the_disk(nlp: Language) -> None:
