@@ -22,6 +22,7 @@ TRAINED = "trained"  # the rule of what a tagger has found
 PSEUDO = "pseudo"  # the kind of a phrase that is no cue
 SECTION = "section"  # the rule of the scopes that a section's category gives
 RESERVED = (SECTION, TRAINED)
+WORD_LISTS = ("carry", "join", "link", "dangling")
 
 
 class RuleSettings(Settings):
@@ -119,6 +120,7 @@ class ListSettings(Settings):
 
     carry: list[str] = Field(default_factory=list)
     join: list[str] = Field(default_factory=list)
+    time: list[str] = Field(default_factory=list)
     link: list[str] = Field(default_factory=list)
     dangling: list[str] = Field(default_factory=list)
     max_words: int = 5
@@ -167,6 +169,7 @@ class RuleSet(NamedTuple):
     endings (list[tuple]): Regular expressions for the folded text that end scopes.
     carry (frozenset[str]): Words that show that an enumeration goes on ("ni").
     join (frozenset[str]): Words that join two things or two clauses ("y").
+    time (frozenset[str]): Phrases that begin when something is, after an enumeration.
     link (frozenset[str]): Words between a finding and a cue after it ("fue").
     dangling (frozenset[str]): Words with which no scope ends ("la").
     max_words (int): Most words of an item of an enumeration.
@@ -177,6 +180,7 @@ class RuleSet(NamedTuple):
     endings: list[tuple[re.Pattern[str], Terminator]]
     carry: frozenset[str]
     join: frozenset[str]
+    time: frozenset[str]
     link: frozenset[str]
     dangling: frozenset[str]
     max_words: int
@@ -218,7 +222,8 @@ def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> Ru
     table = PhraseTable()
     patterns: list[tuple[re.Pattern[str], Rule | None]] = []
     endings: list[tuple[re.Pattern[str], Terminator]] = []
-    carry, join, link, dangling = set[str](), set[str](), set[str](), set[str]()
+    lists: dict[str, set[str]] = {name: set() for name in WORD_LISTS}
+    time: set[str] = set()
     for is_own, file in [*((False, file) for file in files), (True, _read_checked(own))]:
         of_phrase: dict[tuple[str, ...], list[Rule]] = {}
         for settings in file.rules:
@@ -237,21 +242,12 @@ def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> Ru
             if ending.regex:
                 endings.append((re.compile(ending.regex, re.MULTILINE), terminator))
             _add_terminator(table, ending, terminator)
-        carry.update(file.lists.carry)
-        join.update(file.lists.join)
-        link.update(file.lists.link)
-        dangling.update(file.lists.dangling)
+        for name, words_of in lists.items():
+            words_of.update(getattr(file.lists, name))
+        time.update(_variants(file.lists.time))
     max_words = max((file.lists.max_words for file in files), default=ListSettings().max_words)
-    return RuleSet(
-        table,
-        patterns,
-        endings,
-        frozenset(carry),
-        frozenset(join),
-        frozenset(link),
-        frozenset(dangling),
-        max_words,
-    )
+    by_list = {name: frozenset(words_of) for name, words_of in lists.items()}
+    return RuleSet(table, patterns, endings, time=frozenset(time), max_words=max_words, **by_list)
 
 
 def check_langs(langs: Sequence[str] | None, lang: str, name: str) -> tuple[str, ...]:

@@ -12,13 +12,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from .cues import Cue, find_cues
 from .phrases import Words, cut_words
-from .rule_data import CUE, KINDS, PSEUDO, TERMINATOR, Rule, RuleSet, Terminator
+from .rule_data import KINDS, PSEUDO, Rule, RuleSet, Terminator
 
 COMMA = ","
 OPENERS = frozenset("([{¿¡\"'«“-*/")
 CLOSERS = frozenset(")]}\"'»”-*/")
 MARKS = OPENERS | CLOSERS | frozenset(".,;:=?!…")
+BULLETS = frozenset("-–—•·*>+▪")
 # A cue right after one of these begins a clause of its own.
 SEPARATORS = frozenset((COMMA, "(", "/", "-", "+"))
 
@@ -38,14 +40,6 @@ class Found(NamedTuple):
     scope: tuple[int, int] | None
 
 
-class Cue(NamedTuple):
-    """A cue by its words [start, end). Without rules it blocks other cues."""
-
-    start: int
-    end: int
-    rules: tuple[Rule, ...]
-
-
 def find_context(text: str, borders: Iterable[int], rules: RuleSet) -> list[Found]:
     """Find the cues of a text and their scopes.
 
@@ -56,7 +50,7 @@ def find_context(text: str, borders: Iterable[int], rules: RuleSet) -> list[Foun
     RETURNS (list[Found]): In the order of the cues.
     """
     words = cut_words(text, borders)
-    cues, ends = _find_cues(words, rules)
+    cues, ends = find_cues(words, rules)
     reach = Reach(words, rules, cues, ends)
     found = [one for cue in cues for one in reach.found(cue)]
     return list(_drop_denied(found))
@@ -71,86 +65,6 @@ def _drop_denied(found: Iterable[Found]) -> Iterator[Found]:
         if one.kind == "negated" and one.scope is not None and one.cue < one.scope:
             end = one.scope[1]
         yield one
-
-
-def _find_cues(words: Words, rules: RuleSet) -> tuple[list[Cue], list[tuple[int, int, Terminator]]]:
-    """Find the cues, which do not overlap, and the terminators outside of them."""
-    cues: list[Cue] = []
-    terminators: list[tuple[int, int, Terminator]] = []
-    matched = _find_patterns(words, rules)
-    for start, end, terminator in _find_ends(words, rules):
-        terminators.append((start, end, terminator))
-    root, longest, texts, blocks = rules.table.root, rules.table.longest, words.words, words.blocks
-    following: list[str | None] = [*texts[1:], None][: len(texts)]  # none without words
-    places = [
-        at
-        for at, (word, after) in enumerate(zip(texts, following, strict=True))
-        if (word in root and (None in root[word] or after in root[word])) or at in matched
-    ]
-    free = block = 0  # where the last cue ends, and the block of the place
-    for at in places:
-        if at < free:
-            continue
-        while blocks[block + 1] <= at:
-            block += 1
-        found = longest(texts, at, blocks[block + 1])
-        end, cue_rules = found[CUE]
-        last, ending = found[TERMINATOR]
-        if at in matched and end <= matched[at].end <= blocks[block + 1]:
-            _, end, cue_rules = matched[at]
-        if ending is not None and (last >= end or cue_rules):
-            terminators.extend((at, last, one) for one in ending)
-            if last > end:  # "sin embargo" is no "sin"
-                cue_rules = None
-        if cue_rules is not None:
-            cues.append(Cue(at, end, cue_rules))
-            free = end
-    terminators.sort(key=lambda one: one[0])
-    return list(_drop_concord(cues, terminators, words)), terminators
-
-
-def _drop_concord(
-    cues: Iterable[Cue], terminators: Sequence[tuple[int, int, Terminator]], words: Words
-) -> Iterator[Cue]:
-    """Leave out cues that agree with an earlier one of their kind: "no hay ninguna lesión"."""
-    reached: dict[str, int] = {}  # kind -> where the scope of its last cue ends at the latest
-    at = 0
-    for cue in cues:
-        while at < len(terminators) and terminators[at][0] < cue.start:
-            start, _, terminator = terminators[at]
-            if terminator.forward:
-                for kind in terminator.kinds:
-                    reached[kind] = min(reached.get(kind, 0), start)
-            at += 1
-        if cue.rules and all(
-            rule.concord and cue.start < reached.get(rule.kind, 0) for rule in cue.rules
-        ):
-            continue
-        for rule in cue.rules:
-            if rule.direction in ("forward", "both", "either"):
-                reached[rule.kind] = words.blocks[bisect_right(words.blocks, cue.start)]
-        yield cue
-
-
-def _find_patterns(words: Words, rules: RuleSet) -> dict[int, Cue]:
-    """Find the matches of the regular expressions by their first word, the longest of each."""
-    found: dict[int, Cue] = {}
-    for pattern, rule in rules.patterns:
-        group = "cue" if "cue" in pattern.groupindex else 0
-        for match in pattern.finditer(words.folded):
-            start = bisect_right(words.ends, match.start(group))
-            end = bisect_left(words.starts, match.end(group))
-            if start < end and (start not in found or found[start].end < end):
-                found[start] = Cue(start, end, (rule,) if rule else ())
-    return found
-
-
-def _find_ends(words: Words, rules: RuleSet) -> Iterator[tuple[int, int, Terminator]]:
-    """Find the terminators that are regular expressions."""
-    for pattern, terminator in rules.endings:
-        for match in pattern.finditer(words.folded):
-            start = bisect_right(words.ends, match.start())
-            yield start, bisect_left(words.starts, match.end()), terminator
 
 
 class Reach:
@@ -204,8 +118,12 @@ class Reach:
         """Find the scopes of a cue's rules, or what a phrase that is no cue covers."""
         if not cue.rules:
             yield Found(PSEUDO, "", self._offsets(cue.start, cue.end), None)
+        known: set[tuple[str, tuple[int, int] | None]] = set()  # two rules may say the same
         for rule in cue.rules:
-            yield from self.scopes(cue, rule)
+            for one in self.scopes(cue, rule):
+                if (one.kind, one.scope) not in known:
+                    known.add((one.kind, one.scope))
+                    yield one
 
     def scopes(self, cue: Cue, rule: Rule) -> Iterator[Found]:
         """Find the scopes of a rule's cue: one, or two for both directions.
@@ -216,11 +134,12 @@ class Reach:
         if rule.direction == "self":
             reached.append((cue.start, cue.end))
         if rule.direction in ("forward", "both", "either"):
-            start, end = self._trim(*self._forward(cue, rule))
             words = self.words.words
-            # "CD3 negative and CD20 positive": nothing after "and" belongs to the cue.
-            if start < end and rule.not_before.isdisjoint((words[cue.end], words[start])):
-                reached.append((start, end))
+            for first in (cue.end, *self._bullets(cue)):
+                start, end = self._trim(*self._forward(first, rule))
+                # "CD3 negative and CD20 positive": nothing after "and" belongs to the cue.
+                if start < end and rule.not_before.isdisjoint((words[first], words[start])):
+                    reached.append((start, end))
         if rule.direction in ("backward", "both") or (rule.direction == "either" and not reached):
             start, end = self._trim(*self._backward(cue, rule))
             if start < end:
@@ -233,19 +152,29 @@ class Reach:
     def _offsets(self, start: int, end: int) -> tuple[int, int]:
         return self.words.starts[start], self.words.ends[end - 1]
 
-    def _forward(self, cue: Cue, rule: Rule) -> tuple[int, int]:
-        blocks, stops = self.words.blocks, self.stops[rule.kind]
-        if cue.end < len(self.words.words) and self.words.words[cue.end] == COMMA:
-            return cue.end, cue.end  # "HTA no, DM sí"
-        end = min(blocks[bisect_right(blocks, cue.start)], cue.end + rule.max_words)
-        at = bisect_left(stops, cue.end)
+    def _bullets(self, cue: Cue) -> Iterator[int]:
+        """Find the items of a list that a cue introduces: "Niega:", and a bullet on each line."""
+        words, blocks = self.words.words, self.words.blocks
+        block = bisect_right(blocks, cue.start)
+        if blocks[block] == cue.end + 1 and words[cue.end] == ":":
+            while blocks[block] < len(words) and words[blocks[block]] in BULLETS:
+                yield blocks[block] + 1
+                block += 1
+
+    def _forward(self, start: int, rule: Rule) -> tuple[int, int]:
+        """Find the scope that begins with a word, in the block of the word before it."""
+        words, blocks, stops = self.words.words, self.words.blocks, self.stops[rule.kind]
+        if start < len(words) and words[start] == COMMA:
+            return start, start  # "HTA no, DM sí"
+        end = min(blocks[bisect_right(blocks, start - 1)], start + rule.max_words)
+        at = bisect_left(stops, start)
         if at < len(stops):
             end = min(end, stops[at])
         ends = self.ends[rule.kind]
-        at = bisect_right(ends, cue.end)
+        at = bisect_right(ends, start)
         if at < len(ends):
             end = min(end, ends[at])
-        return cue.end, self._end_of_list(cue.end, end, rule)
+        return start, self._end_of_list(start, end, rule)
 
     def _end_of_list(self, start: int, end: int, rule: Rule) -> int:
         """Find the comma, conjunction or label with which the enumeration from `start` ends."""
@@ -266,8 +195,9 @@ class Reach:
                 ),
                 end,
             )
-            # "sin fiebre, tos y disnea": there the conjunction joins the last item.
-            if COMMA not in words[start:last]:
+            # "sin fiebre, tos y disnea": there the conjunction joins the last item, but a reason
+            # ends "se suspenden AAS, heparina y enoxaparina por sangrado".
+            if COMMA not in words[start:last] or rule.until.isdisjoint(self.rules.join):
                 end = last
         commas = [at for at in range(start, end) if words[at] == COMMA]
         if not commas:
@@ -277,12 +207,21 @@ class Reach:
         for comma, following in zip(commas, [*commas[1:], end], strict=True):
             if comma < carried:
                 continue
-            item = words[comma + 1 : following]
+            item = self._without_time(words[comma + 1 : following])
             if self._count_words(item) > self.rules.max_words or any(
                 word[0].isdigit() for word in item
             ):
                 return comma
         return end
+
+    def _without_time(self, item: Sequence[str]) -> Sequence[str]:
+        """Cut off when it was: "tos y disnea en los últimos 3 días" ends an enumeration."""
+        joined = False
+        for at, word in enumerate(item):
+            if joined and any(" ".join(item[at : at + n]) in self.rules.time for n in (2, 3)):
+                return item[:at]
+            joined = joined or word in self.rules.join
+        return item
 
     def _count_words(self, item: Sequence[str]) -> int:
         """Count the words of the longest part between conjunctions, without marks."""

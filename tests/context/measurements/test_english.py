@@ -78,6 +78,8 @@ OF_NOTES = [
     "azithromycin x⟦3 days → duration 3 d⟧, cardiac ablation x3",
     "in ⟦1987 → date 1987⟧, ⟦1990 → date 1990⟧ and ⟦2005 → date 2005⟧, of 2000 patients",
     "two sons ⟦54 → age 54 a⟧ and ⟦57 years old → age 57 a⟧, fever of ⟦102 → 102⟧",
+    "Na ⟦140 → 140⟧ K ⟦4.5 → 4.5⟧ Cl ⟦100 → 100⟧, ⟦20 cl → 20 cL⟧",
+    "a ⟦12F → 12 [Ch]⟧ catheter, Foley ⟦16 F → 16 [Ch]⟧, T ⟦98.6F → 98.6 [degF]⟧",
 ]
 NONE = [
     "T12, C5-6, L4-5, 3D, 2D echo, T2 image, IL-2, 5-HT, 5-FU, CD4, COVID-19, alpha2beta1",
@@ -87,6 +89,12 @@ NONE = [
     "HR 1.4 (CI 0.9 - 2.1), at 10:30, c.62G > A, once, twice when I was there",
     "[3H]spiperone binding sites",
     "may have 3, march 5, call 555-123-4567, room 12, ZIP 12345",
+    "Apgar 9/10/10",
+    "38+5 weeks, 38 5/7 weeks",
+    "Height 5'10\"",
+    "Insulin 20-0-18 UI",
+    "BP 90s/60s",
+    "45F with cough, a 45 F with fever",
 ]
 
 

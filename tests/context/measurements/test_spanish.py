@@ -116,6 +116,8 @@ OF_NOTES = [
     "trasfunden 2 CH, sonda de ⟦18 Ch → 18 [Ch]⟧, fiebre de ⟦38,5 → 38.5⟧, fiebre 3",
     "en el año ⟦2000 → date 2000⟧ y ⟦2004 → date 2004⟧, PIO 16/⟦18 mmHg → 18 mm[Hg]⟧",
     "a los ⟦4 → age 4 mo⟧ y ⟦6 meses de edad → age 6 mo⟧, VN de ⟦0-2 → range 0..2⟧",
+    "Na ⟦140 → 140⟧ K ⟦4,5 → 4.5⟧ Cl ⟦100 → 100⟧, sonda ⟦18 F → 18 [Ch]⟧",
+    "minimental ⟦07/09/2012 → date 2012-09-07⟧",
 ]
 NONE = [
     "vitamina B12, T4, L5-S1, CA 19-9, Ki67, COVID-19, HER2, CD20, 1,25(OH)2D",
@@ -125,6 +127,9 @@ NONE = [
     "1. Reposo. 2. Dieta. 3- Control. Opciones 4 y 5. Figura 3.",
     "el 4o. día, 2ª biopsia, 1er ingreso, un segundo ciclo, 3D",
     "Omeprazol 20, hemocultivos 1/2, varios días, algunas semanas",
+    "Apgar 9/10/10",
+    "38+5 semanas, 38 + 5 semanas, 38 5/7 semanas",
+    "insulina 20-0-18 UI, NPH 10 - 0 - 8 UI",
 ]
 
 

@@ -43,6 +43,16 @@ def test_cues_and_scopes_are_in_a_group() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [("en", "Fever (-)"), ("en", "hx of asthma"), ("es", "Descartado TEP"), ("en", "Asthma (-).")],
+)
+def test_two_rules_that_say_the_same_make_one_cue(lang: str, text: str) -> None:
+    doc = make_nlp(lang)(text)
+    labels = [span.label_ for span in doc.spans["context"]]
+    assert len(labels) == len(set(labels)) == 2
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n", " \r\n\t", "."])
 def test_a_note_without_words_has_no_context(text: str) -> None:
     assert list(make_nlp("es")(text).spans["context"]) == []

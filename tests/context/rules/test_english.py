@@ -109,6 +109,27 @@ NEGATED = [
     ("No [pain] from the [fracture].", "+-"),
     ("She had no [chest pain] with the [exercise].", "+-"),
     ("No [nausea], [vomiting], or previous [ulcer].", "+++"),
+    ("Negative CT does not exclude [SAH].", "-"),
+    ("Negative D-dimer cannot rule out [PE].", "-"),
+    ("Denies [fever], [chills] and [cough] in the last 3 days.", "+++"),
+    ("Denies [fever], [chills], and [cough] over the past 2 weeks.", "+++"),
+    ("No [fever], [cough] for 3 days.", "+-"),
+    ("ROS negative except for [headache].", "-"),
+    ("Otherwise negative except for [chest pain].", "-"),
+    ("ROS: Negative except [fatigue] and [cough].", "--"),
+    ("ROS is negative other than [headache].", "-"),
+    ("ROS negative aside from [headache].", "-"),
+    ("(+) [cough], (-) [fever]", "-+"),
+    ("(+) [SOB] and (-) [CP]", "-+"),
+    ("(-) [fever], (+) [cough]", "+-"),
+    ("[fever] (-), [cough] (+)", "+-"),
+    ("[fever] (-) [cough] (+)", "+-"),
+    ("[DVT]: neg.", "+"),
+    ("[HIV] -", "+"),
+    ("neg [CP], pos [SOB]", "+-"),
+    ("No c/o [chest pain].", "+"),
+    ("No [fever], c/o [chest pain].", "+-"),
+    ("Denies:\n- [fever]\n- [cough]\nReports [nausea].", "++-"),
 ]
 UNCERTAIN = [
     ("Possible [pneumonia].", "+"),
@@ -130,6 +151,8 @@ UNCERTAIN = [
     ("Findings consistent with [pneumonia].", "+"),
     ("I believe this is [bronchitis].", "+"),
     ("Felt to have [gout].", "+"),
+    ("Negative CT does not exclude [SAH].", "+"),
+    ("Negative D-dimer cannot rule out [PE].", "+"),
 ]
 HISTORICAL = [
     ("History of [stroke].", "+"),
@@ -147,6 +170,13 @@ HISTORICAL = [
     ("The patient had a [stroke] in 2001.", "+"),
     ("Prior [appendectomy], [fever] today.", "+-"),
     ("s/p [CABG] with [angina].", "+-"),
+    ("[Cough] in the past 24 hours.", "-"),
+    ("She had [fever] in the past 3 days.", "-"),
+    ("[Vomiting] three times in the past week.", "-"),
+    ("50 yo with hx of [HTN] p/w [chest pain].", "+-"),
+    ("50 yo with hx of [HTN] c/o [chest pain].", "+-"),
+    ("50 yo with hx of [HTN], now with [chest pain].", "+-"),
+    ("50 yo with hx of [HTN] here for [chest pain].", "+-"),
 ]
 HYPOTHETICAL = [
     ("Return if [fever] develops.", "+"),
@@ -170,6 +200,9 @@ FAMILY = [
     ("She has a daughter who was diagnosed with [breast cancer].", "+"),
     ("The patient lives with his wife, has [asthma].", "-"),
     ("No family history of [cancer].", "+"),
+    ("Father has brought child for [cough].", "-"),
+    ("Mother has concerns about [fever].", "-"),
+    ("Father has [cough].", "+"),
 ]
 
 

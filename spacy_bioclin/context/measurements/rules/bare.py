@@ -15,7 +15,7 @@ _PARTS = {"7": "d", "52": "wk", "12": "mo"}
 _NOT_AFTER = re.compile(r"\w|\s?\+|['´’]|[/-]\d{1,2}[/-]\d")
 _OUT_OF = re.compile(r"\s?/\s?\d{1,3}(?![\d/]|[.,]\d)")
 _OUT_OF_10 = re.compile(r"/10(?!\d)")
-_PAIN = frozenset(["pain", "dolor", "eva", "vas", "pains", "severity"])
+PAIN = frozenset(["pain", "dolor", "eva", "vas", "pains", "severity"])
 # "HR 1.4" is a hazard ratio, "CK 7" a cytokeratin.
 _LEAST = {
     **dict.fromkeys(["fiebre", "febrícula", "fever"], 36),
@@ -67,7 +67,7 @@ class Bare:
         if thousands:
             unit, end = self._reader.units.read_power(thousands[1]), thousands.end()
         if (whole := _OUT_OF.match(text, end)) and "/" not in name:
-            if name not in self._lexicon.scores | _PAIN:
+            if name not in self._lexicon.scores | PAIN:
                 has_unit = self._reader.unit_at(text, whole.end())[0] is not None
                 return end if has_unit else whole.end()
             end = whole.end()
@@ -79,7 +79,7 @@ class Bare:
         if name := find_name(text, start, self._lexicon):
             return name
         if number.value <= 10 and _OUT_OF_10.match(text, number.end):
-            return next((word for word in words_before(text, start)[:9] if word in _PAIN), None)
+            return next((word for word in words_before(text, start)[:9] if word in PAIN), None)
         if sign is None:
             return None
         words = words_before(text, start)

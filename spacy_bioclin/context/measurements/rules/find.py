@@ -7,7 +7,7 @@ from functools import lru_cache
 from ..measurement import Measurement
 from .ages import Ages
 from .around import find_comparator, find_name, words_before
-from .bare import Bare
+from .bare import PAIN, Bare
 from .days import Dates, Day
 from .joined import Joined
 from .lexicon import get_lexicon
@@ -21,6 +21,11 @@ _CLOCK = re.compile(
     r"(?i)\d{1,2}\s?(?:[:.,´'’`]|\s´)\s?\d{2}\s?(?:h|hs|hrs|horas|hours|am|pm|a\.m|p\.m)\b"
     r"|\d{1,2}\s?:\s?\d\d"
 )
+# Units of insulin in the morning, at noon and in the evening.
+_SCHEME = re.compile(r"\d{1,3}(?:\s?-\s?\d{1,3}){2,3}(?![\d/]|[-.,]\d)")
+# "38+5 semanas", "38 5/7 weeks": weeks and days of a pregnancy
+_WEEKS_AND_DAYS = re.compile(r"\d{1,2}(?:\s?\+\s?[0-6]|\s?\+?\s?[0-6]/7)(?![\d/]|[.,]\d)")
+_SHORT_DATE = re.compile(r"\d\d?/\d\d?/\d\d")
 _UNREAD = re.compile(r"\d+(?:[.,:]\d+)*")
 # Numbers in a row with nothing else between them are no measurements, but for the last ones, which
 # may have a unit, and the first, which may have a name.
@@ -88,7 +93,9 @@ class Finder:
         if group == "digit":
             day = self._dates.match_digits(text, at)
             if day and not self._reader.unit_at(text, day.end)[0]:
-                return _from_day(day)
+                return day.end if self._is_score(text, day) else _from_day(day)
+            if (end := self._joined_end(text, at)) is not None:
+                return end
             if clock := _CLOCK.match(text, at):
                 return clock.end()
         is_article = group == "article"
@@ -97,6 +104,21 @@ class Finder:
             unread = _UNREAD.match(text, at)
             return unread.end() if unread else at
         return self._read_number(text, self._reader.with_half(text, number), floor)
+
+    def _is_score(self, text: str, day: Day) -> bool:
+        """Check whether what looks like a date is the value of a score: "Apgar 9/10/10"."""
+        if not _SHORT_DATE.fullmatch(text, day.start, day.end):
+            return False
+        name = find_name(text, day.start, self._lexicon)
+        return name in self._lexicon.scores and name not in PAIN
+
+    def _joined_end(self, text: str, at: int) -> int | None:
+        """Find where numbers end that only together mean something: a scheme, weeks and days."""
+        found = _SCHEME.match(text, at)
+        weeks = None if found else _WEEKS_AND_DAYS.match(text, at)
+        if weeks and self._reader.unit_at(text, weeks.end())[0] == "wk":
+            found = weeks
+        return self._reader.unit_at(text, found.end())[1] if found else None
 
     def _read_number(self, text: str, number: Number, floor: int) -> Measurement | int:
         """Read what begins with a number."""

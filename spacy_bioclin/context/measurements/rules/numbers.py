@@ -18,6 +18,7 @@ DIGITS = (
 )
 SIMPLE_FRACTION = rf"(?:1/[234]|2/3|3/4|{_SHARES})(?!\d|[./,]\d)"
 FRACTION = rf"(?:(?:\d{{1,2}}(?:\s|-|\sy\s|\sand\s))?{SIMPLE_FRACTION}|\d{{1,2}}{_SHARES})"
+APOSTROPHE = re.compile(_APOSTROPHE)
 _GROUPED = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+(?:[.,]\d+)?")
 
 

@@ -107,8 +107,8 @@ class Frequencies:
                 return Often(1.0, None, "d", at, found.end())
             time = self._units.read(found["time"])
             low, high = self._read_range(found) if found["low"] else (1.0, None)
-            if time is None or not low:
-                return None
+            if time is None or not low or (time == "s" and text[at] == "/"):
+                return None  # "90s/60s" are no seconds
             return _invert(low * (2 if found["other"] else 1), high, time, at, found.end())
         return None
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from .ages import Ages
 from .around import words_before
 from .lexicon import Lexicon
-from .numbers import DIGITS, FRACTION, read_digits
+from .numbers import APOSTROPHE, DIGITS, FRACTION, read_digits
 from .trie import words_pattern
 from .units import Units
 
@@ -25,6 +25,7 @@ _BLOOD = re.compile(
     r"(?i)\s(?:de|of)\s(?:packed|concentrados?|hemat|sangre|plasma|plaquet|blood|prbc|red|ffp|fresh"
     r"|platelet|cryo|ch\b|cp\b|glóbulos)"
 )
+_NUMBER = re.compile(r"\s{1,2}\d")
 _COLDEST, _HOTTEST = 34, 43  # of a body, in degrees Celsius
 _COLDEST_FAHRENHEIT = 93
 _FIELDS_OF_MAGNETS = (0.5, 1.0, 1.5, 3.0, 7.0)
@@ -59,11 +60,14 @@ class Reader:
         hyphen = r"-(?=[a-z]{2}|h\b)|" if lexicon.lang == "en" else ""
         self._blank = re.compile(rf"(?i){hyphen}[^\S\r\n]{{0,2}}")
         self._in_24_hours = lexicon.words("in_24_hours")
+        self._catheters = lexicon.words("catheters")
         self._angles, self._fevers = lexicon.words("angles"), lexicon.words("fevers")
 
     def number(self, text: str, at: int) -> Number | None:
         """Read the number at a place, in digits or in words."""
         if found := self._digits.match(text, at):
+            if self.lexicon.lang == "en" and APOSTROPHE.search(found[0]):
+                return None  # 5'10" are feet and inches
             value = read_digits(found[0], self.lexicon.lang)
             return None if value is None else Number(value, at, found.end(), found[0], False)
         if found := self._words.match(text, at):
@@ -104,6 +108,8 @@ class Reader:
         is_isotope = unit == "h" and text[number.start - 1 : number.start] == "["  # "[3H]"
         if is_isotope or not _fits(written, unit, number):
             return None, number.end
+        if unit == "cL" and (written.strip() == "Cl" or _NUMBER.match(text, end)):
+            return None, number.end  # the chloride of "K 4.5 Cl 100"
         if unit == "U" and _BLOOD.match(text, end):
             return None, number.end
         if unit in ("deg", "Cel") and not any(
@@ -123,7 +129,11 @@ class Reader:
         ):
             return "/min", end  # "FC 89 l/min"
         if unit in ("[Ch]", "[degF]") and written.strip().upper() == "F":
-            return ("[degF]" if number.value >= 90 else "[Ch]"), end
+            if number.value >= 90:
+                return "[degF]", end
+            after = re.findall(r"[^\W\d_]+", text[end : end + 45].lower())[:5]
+            is_size = self._catheters.intersection([*words_before(text, number.start)[:8], *after])
+            return ("[Ch]", end) if is_size else (None, number.end)  # "45F with cough" is a woman
         if (day := _DAY_OF_HOURS.match(text, end)) and "/" not in unit:
             words = {unit.lower(), *words_before(text, number.start)[:8]}
             if words & self._in_24_hours:
