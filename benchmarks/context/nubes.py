@@ -5,7 +5,8 @@
     python -m benchmarks.context.nubes --sources rules trained both
     python -m benchmarks.context.nubes --split test         # sample 010 and IULA+, once
 
-The sources are those of `bioclin_context`; benchmarks/context/train.py trains the tagger.
+The sources are those of `bioclin_context`; benchmarks/context/train.py trains the tagger. In the
+result, the scores of sources that are not measured stay; "commits" says of which code each is.
 
 Rules were chosen on samples 001-009. Gold kinds: NegSynMarker, NegLexMarker and NegMorMarker are
 cues of negation, UncertSynMarker and UncertLexMarker of uncertainty; a scope is the target of a
@@ -30,7 +31,14 @@ from spacy.tokens import Doc
 
 from benchmarks.context.train import PIPELINE as TRAINED
 from benchmarks.corpora import make_blank
-from benchmarks.harness import data_dir, make_parser, write_result
+from benchmarks.harness import (
+    RESULTS,
+    data_dir,
+    describe_machine,
+    make_parser,
+    read_json,
+    write_result,
+)
 from spacy_bioclin.context.rules.component import SOURCES
 from spacy_bioclin.corpora.brat import read_brat_file
 from spacy_bioclin.evaluation.context import MARKS, Cue, score_cues
@@ -209,7 +217,12 @@ def main() -> None:
         if args.errors:
             show_errors(pairs, args.part, args.kind, args.errors)
     if not args.errors:
-        write_result(f"context_nubes_{args.split}", {"systems": systems})
+        name = f"context_nubes_{args.split}"
+        path = RESULTS / f"{name}.json"
+        old = read_json(path) if path.exists() else {"systems": {}}
+        commits = {source: old["machine"]["commit"] for source in old["systems"]}
+        commits |= old.get("commits", {}) | dict.fromkeys(systems, describe_machine()["commit"])
+        write_result(name, {"commits": commits, "systems": old["systems"] | systems})
 
 
 def measure(nlp: Language, split: str) -> tuple[dict[str, Any], list[tuple[Gold, Gold]]]:
