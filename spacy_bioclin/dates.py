@@ -151,7 +151,7 @@ def find_day_first(texts: Iterable[str]) -> bool | None:
     for text in texts:
         for found in PATTERNS["numeric"].finditer(compose(text)):
             a, b = int(found["a"]), int(found["b"])
-            if (a > 12) != (b > 12):
+            if min(a, b) <= 12 < max(a, b) <= 31:
                 orders.add(a > 12)
     return orders.pop() if len(orders) == 1 else None
 

@@ -307,15 +307,15 @@ class Deidentifier(Calibrated):
         years = (YEAR.search(text, span.start, span.end) for span in spans)
         year = next((int(found.group()) for found in years if found), LEAP_YEAR)
         days = shift_days(secret, self.policy.keep_weekdays)
-        dates = DateShift(days, year, find_day_first(values))
+        types = [phi_type_of(span.label, self.policy.scheme) for span in spans]
+        own_dates = (value for value, type in zip(values, types, strict=True) if type == "date")
+        dates = DateShift(days, year, find_day_first(own_dates))
         words = {word for value in values for word in (*value.split(), *_WORD.findall(value))}
         forbidden = frozenset(map(fold_alnum, words)) - {""}
-        scheme = self.policy.scheme
-        is_name = [phi_type_of(span.label, scheme) in NAMES for span in spans]
         names = [
             value
-            for value, found in zip(values, is_name, strict=True)
-            if found and len(value) <= MAX_CHARS
+            for value, type in zip(values, types, strict=True)
+            if type in NAMES and len(value) <= MAX_CHARS
         ]
         first_names = find_first_names([*names, *(patient.get("names") or ())], self.lang)
         made = SurrogateContext(secret, self.lang, forbidden, dates, first_names)

@@ -114,6 +114,7 @@ def test_one_note_has_one_order_of_day_and_month() -> None:
     assert find_day_first(["02/28/2021", "05/03/2021"]) is False
     assert find_day_first(["02/28/2021", "28/02/2021"]) is None
     assert find_day_first(["05/03/2021", "2021-02-28"]) is None
+    assert find_day_first(["05/03/2021", "91-12-34", "45/12/2021"]) is None  # no days
 
 
 @pytest.mark.parametrize(
