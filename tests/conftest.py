@@ -47,6 +47,7 @@ pytest_plugins = [
     "tests.runner.fixtures",
     "tests.runner.postgres",
     "tests.serving.page.fixtures",
+    "tests.trained",
 ]
 
 
