@@ -20,6 +20,7 @@ from spacy_bioclin.deid import make_pipeline
 from spacy_bioclin.encoders.loading import load_pretrained
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.vocab import check_components, save_pipeline
+from tests.hostile.code import ROOT, parse_files
 from tests.packaging.hostile import (
     BAD_CHECKPOINTS,
     IGNORED,
@@ -30,7 +31,6 @@ from tests.packaging.hostile import (
     nan,
 )
 
-ROOT = Path(__file__).parents[2]
 NOTE = "Paciente con neumonía en el Hospital General ."
 KEY = b"0123456789abcdef-secret"
 TEXTS = ["Paciente Juan Pérez, DNI 12345678Z."] * 4
@@ -213,21 +213,24 @@ def test_spawned_processes_have_the_key(tmp_path):
     subprocess.run([sys.executable, "-W", "ignore", "main.py"], cwd=tmp_path, check=True)
 
 
-def calls(*rooms):
-    """All calls in the files of some folders: place, name, arguments."""
+def calls(rooms, words):
+    """The calls in files of some folders that have some words: place, name, the call."""
     for room in rooms:
-        for path in (ROOT / room).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for path, tree in parse_files(room, words):
+            for node in ast.walk(tree):
                 if isinstance(node, ast.Call):
-                    arguments = {k.arg: ast.unparse(k.value) for k in node.keywords}
-                    where = f"{path.relative_to(ROOT)}:{node.lineno}"
-                    yield where, ast.unparse(node.func), arguments
+                    yield f"{path}:{node.lineno}", ast.unparse(node.func), node
+
+
+def argument(call, name, default=""):
+    return next((ast.unparse(k.value) for k in call.keywords if k.arg == name), default)
 
 
 def test_every_from_pretrained_says_that_no_code_is_run():
+    rooms = ("spacy_bioclin", "scripts", "benchmarks", "projects")
     found = [
-        (where, arguments.get("trust_remote_code"))
-        for where, name, arguments in calls("spacy_bioclin", "scripts", "benchmarks", "projects")
+        (where, argument(call, "trust_remote_code"))
+        for where, name, call in calls(rooms, ["from_pretrained"])
         if name.endswith(".from_pretrained")
     ]
     assert len(found) > 20
@@ -242,18 +245,19 @@ UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "yaml.load",
 
 def test_nothing_unpickles_or_evaluates():
     bad = []
-    for where, name, arguments in calls("spacy_bioclin", "scripts", "projects"):
-        if name in UNSAFE_CALLS or arguments.get("shell", "False") != "False":
+    words = [*UNSAFE_MODULES, *UNSAFE_CALLS, "shell", "torch.load", "np.load"]
+    for where, name, call in calls(("spacy_bioclin", "scripts", "projects"), words):
+        if name in UNSAFE_CALLS or argument(call, "shell", "False") != "False":
             bad.append(f"{where} {name}")
-        if name == "torch.load" and arguments.get("weights_only") != "True":
+        if name == "torch.load" and argument(call, "weights_only") != "True":
             bad.append(f"{where} {name}")
-        if name.endswith("np.load") and arguments.get("allow_pickle", "False") != "False":
+        if name.endswith("np.load") and argument(call, "allow_pickle", "False") != "False":
             bad.append(f"{where} {name}")
         is_allowed = Path(where.partition(":")[0]).name in PICKLES and name.startswith("pickle.")
         if name.split(".")[0] in UNSAFE_MODULES and not is_allowed:
             bad.append(f"{where} {name}")
-    for path in (ROOT / "spacy_bioclin").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path, tree in parse_files("spacy_bioclin", UNSAFE_MODULES):
+        for node in ast.walk(tree):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             bad += [f"{path.name} {name}" for name in names if name.split(".")[0] in UNSAFE_MODULES]

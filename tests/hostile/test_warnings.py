@@ -12,9 +12,9 @@ import spacy
 from spacy.tokens import DocBin, Span
 
 from spacy_bioclin.notices import call_without_text, describe
+from tests.hostile.code import ROOT, parse_files
 from tests.hostile.inputs.files import CANARY
 
-ROOT = Path(__file__).parents[2]
 NOTE = f"{CANARY} Pérez tiene fiebre alta."
 # A component that complains of each note in every way there is; installed by entry points.
 LOUD = '''
@@ -257,10 +257,11 @@ NAMED |= {"self.leave_out", "counts", "unknown", "key", "there", "name", "', '.j
 
 
 def test_our_own_warnings_name_no_text() -> None:
-    for path in sorted((ROOT / "spacy_bioclin").rglob("*.py")):
+    words = ["warn", "logger", "Logger", "LOGGER", "logging"]
+    for path, tree in parse_files("spacy_bioclin", words):
         if path.name == "notices.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)

@@ -206,17 +206,17 @@ def look(folder: Path) -> dict[str, str]:
     return found
 
 
-def assert_one_line(done: Result) -> None:
+def assert_one_line(name: str, done: Result) -> None:
     """Check that the command has failed, and said so in one line without text of a note."""
-    assert done.exit_code in (1, 2), done.output
-    assert isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code in (1, 2), (name, done.output)
+    assert isinstance(done.exception, SystemExit), (name, done.exception)
     said = [
         line
         for line in done.stderr.splitlines()
         if line.startswith("bioclin: ") and "warning" not in line
     ]
-    assert len(said) == 1 or done.exit_code == 2, done.stderr
-    assert "Traceback" not in done.output and PHI not in done.stderr
+    assert len(said) == 1 or done.exit_code == 2, (name, done.stderr)
+    assert "Traceback" not in done.output and PHI not in done.stderr, (name, done.stderr)
 
 
 # A path, given a new folder and the command, at which nothing may be written, whatever is given.
@@ -261,36 +261,64 @@ def _folder(folder: Path, command: Command) -> str:
     return str(thesis)
 
 
+# Each command is run at these, for it says itself what its inputs and its own folders are.
+ALL_COMMANDS = ("the input", "somebody's folder")
+OTHERS = [place for place in PLACES if place not in ALL_COMMANDS]
+
+
+def cases(place: str) -> list[tuple[str, list[str]]]:
+    """List commands and options for a place: a few for one that outputs refuses for all."""
+    options = {name: [] if name in NEVER_OVERWRITES else ["--overwrite"] for name in COMMANDS}
+    if place in ALL_COMMANDS:
+        without = "init-config" if "input" in place else ""  # it reads none
+        return [(name, more) for name, more in options.items() if name != without]
+    some = [*COMMANDS][OTHERS.index(place) :: len(OTHERS)]
+    if place == "standard output" or "input" in place:  # init-config prints, and reads no input
+        some = [name for name in some if name != "init-config"]
+    return [(name, more) for name in some for more in ([], options[name])]
+
+
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_is_written_where_nothing_should_be(
-    ready: Path, tmp_path: Path, name: str, place: str
+    ready: Path, tmp_path: Path, place: str
 ) -> None:
-    if name == "init-config" and place == "standard output":
-        pytest.skip("init-config prints")
-    out = PLACES[place](tmp_path, COMMANDS[name])
-    before = look(ready), look(tmp_path)
-    for options in ([], [] if name in NEVER_OVERWRITES else ["--overwrite"]):
-        if name == "init-config" and options and "input" in place:
-            continue  # it reads no input
-        assert_one_line(run(name, out, *options))
-    assert (look(ready), look(tmp_path)) == before
+    before = look(ready)
+    assert cases(place)
+    for number, (name, options) in enumerate(cases(place)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        out = PLACES[place](folder, COMMANDS[name])
+        there = look(folder)
+        assert_one_line(name, run(name, out, *options))
+        assert look(folder) == there, name
+        assert look(ready) == before, name
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_is_there_stays(ready: Path, tmp_path: Path, name: str) -> None:
-    command = COMMANDS[name]
-    there, dangling = (tmp_path / f"{n}{command.suffix.strip('/')}" for n in ("there", "dangling"))
-    if command.suffix == "/":
-        there.mkdir()
-        (there / "x").touch()
-    else:
-        there.write_text("there")
-    dangling.symlink_to(tmp_path / "nowhere")
-    before = look(ready), look(tmp_path)
-    for path in (there, dangling, Path("/dev/full"), Path("/dev/stdout")):
-        assert_one_line(run(name, str(path)))
-    assert (look(ready), look(tmp_path)) == before
+def test_what_is_there_stays(ready: Path, tmp_path: Path) -> None:
+    before = look(ready)
+    for number, (name, command) in enumerate(COMMANDS.items()):
+        there = tmp_path / f"{number}{command.suffix.strip('/')}"
+        if command.suffix == "/":
+            there.mkdir()
+            (there / "x").touch()
+        else:
+            there.write_text("there")
+        content = look(tmp_path)
+        assert_one_line(name, run(name, str(there)))
+        assert look(tmp_path) == content, name
+    assert look(ready) == before
+
+
+@pytest.mark.parametrize("kind", ["a link to nothing", "/dev/full", "/dev/stdout"])
+def test_links_and_devices_stay(ready: Path, tmp_path: Path, kind: str) -> None:
+    for name, command in [*COMMANDS.items()][::4]:
+        path = Path(kind)
+        if kind == "a link to nothing":
+            path = tmp_path / f"{name}{command.suffix.strip('/')}"
+            path.symlink_to(tmp_path / "nowhere")
+        before = look(ready), look(tmp_path)
+        assert_one_line(name, run(name, str(path)))
+        assert (look(ready), look(tmp_path)) == before, name
 
 
 @contextmanager
@@ -306,43 +334,64 @@ def no_space() -> Iterator[None]:
 
 SLOW = {"encoders export", "import-hf", "init-encoder", "clean-text", "recipes write"}
 QUICK = sorted(set(COMMANDS) - SLOW)
+# Each writes in another way: text, JSON, HTML, DocBin, folders, Parquet, arrays, a key.
+WRITERS = [
+    *("annotate", "evaluate", "evaluate --html", "evaluate --save-predictions", "convert"),
+    *("convert to label-studio", "deid", "deid of a folder", "run to parquet", "kb build"),
+    *("deid-key", "calibrate", "init-config", "overlap", "suggest"),
+]
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_a_full_disk_leaves_nothing(ready: Path, tmp_path: Path, name: str) -> None:
+def check_full_disk(ready: Path, tmp_path: Path, names: list[str]) -> None:
     before = look(ready)
-    out = tmp_path / f"out{COMMANDS[name].suffix.strip('/')}"
-    with no_space():
-        done = run(name, str(out))
-    assert_one_line(done)
-    assert look(tmp_path) == {}
-    assert look(ready) == before
+    for name in names:
+        with no_space():
+            done = run(name, str(tmp_path / f"out{COMMANDS[name].suffix.strip('/')}"))
+        assert_one_line(name, done)
+        assert look(tmp_path) == {}, name
+        assert look(ready) == before, name
 
 
-@pytest.mark.parametrize("name", [name for name in QUICK if "pubtator" not in name])
-def test_notes_are_private(ready: Path, tmp_path: Path, name: str) -> None:
-    command = COMMANDS[name]
-    out = tmp_path / "new" / f"out{command.suffix.strip('/')}"
-    umask = os.umask(0o022)
-    try:
-        if name == "deid-key":
-            out.parent.mkdir()
-        done = run(name, str(out))
-    finally:
-        os.umask(umask)
-    assert done.exit_code == 0, done.output
-    bits = out.stat().st_mode & 0o777
-    wanted = (0o700 if out.is_dir() else 0o600) if command.private else None
-    assert wanted is None or bits == wanted
-    if command.private and out.is_dir():
-        inside = [*out.rglob("*")]
-        assert {path.stat().st_mode & 0o777 for path in inside if path.is_file()} == {0o600}
-        assert {path.stat().st_mode & 0o777 for path in inside if path.is_dir()} <= {0o700}
-    assert [path for path in out.parent.iterdir() if path.name.startswith(".")] == []
-    if name in NEVER_OVERWRITES:
-        return
-    again = run(name, str(out), "--overwrite")
-    assert again.exit_code == 0, again.output
+@pytest.mark.parametrize("third", range(3))
+def test_a_full_disk_leaves_nothing(ready: Path, tmp_path: Path, third: int) -> None:
+    check_full_disk(ready, tmp_path, WRITERS[third::3])
+
+
+@pytest.mark.slow
+def test_a_full_disk_leaves_nothing_of_other_commands(ready: Path, tmp_path: Path) -> None:
+    check_full_disk(ready, tmp_path, sorted(set(QUICK) - set(WRITERS)))
+
+
+PRIVATE = [name for name in QUICK if "pubtator" not in name]
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_notes_are_private(ready: Path, tmp_path: Path, part: int) -> None:
+    """And a command replaces what it has written itself."""
+    for name in PRIVATE[part::6]:
+        command = COMMANDS[name]
+        out = tmp_path / name / f"out{command.suffix.strip('/')}"
+        umask = os.umask(0o022)
+        try:
+            if name == "deid-key":
+                out.parent.mkdir()
+            done = run(name, str(out))
+        finally:
+            os.umask(umask)
+        assert done.exit_code == 0, (name, done.output)
+        bits = out.stat().st_mode & 0o777
+        wanted = (0o700 if out.is_dir() else 0o600) if command.private else None
+        assert wanted is None or bits == wanted, name
+        if command.private and out.is_dir():
+            inside = [*out.rglob("*")]
+            files = {path.stat().st_mode & 0o777 for path in inside if path.is_file()}
+            folders = {path.stat().st_mode & 0o777 for path in inside if path.is_dir()}
+            assert files == {0o600} and folders <= {0o700}, name
+        assert [path for path in out.parent.iterdir() if path.name.startswith(".")] == []
+        # Of a folder, its marker says that it is the command's own.
+        if command.suffix == "/" or name in ("annotate", "convert", "run"):
+            again = run(name, str(out), "--overwrite")
+            assert again.exit_code == 0, (name, again.output)
 
 
 def test_a_loss_report_is_renewed_and_nothing_else_is(ready: Path, tmp_path: Path) -> None:
@@ -352,28 +401,28 @@ def test_a_loss_report_is_renewed_and_nothing_else_is(ready: Path, tmp_path: Pat
     assert run("convert", str(tmp_path / "x.spacy")).exit_code == 0  # a report of an earlier run
     (tmp_path / "x.spacy").unlink()
     report.write_text('{"mine": 1}')
-    assert_one_line(run("convert", str(tmp_path / "x.spacy")))
+    assert_one_line("convert", run("convert", str(tmp_path / "x.spacy")))
     assert report.read_text() == '{"mine": 1}'
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["evaluate", "model", "c.spacy", "-o", "OUT/x.json", "--html", "OUT/x.json"],
-        ["evaluate", "model", "c.spacy", "-o", "OUT/x.json", "--html", "OUT/../OUT/x.json"],
-        ["evaluate", "model", "c.spacy", "-o", "OUT/x.json", "--html", "OUT/X.JSON"],
-        ["evaluate", "model", "c.spacy", "-o", "OUT/x.spacy", "--save-predictions", "OUT/x.spacy"],
-        [*CONVERT[:3], "OUT/x.spacy", "--lang", "es", "--report", "OUT/x.spacy"],
-    ],
-)
-def test_two_outputs_are_two_files(ready: Path, tmp_path: Path, arguments: list[str]) -> None:
+SAME_OUTPUT = [
+    ["evaluate", "model", "c.spacy", "-o", "OUT/x.json", "--html", "OUT/x.json"],
+    ["evaluate", "model", "c.spacy", "-o", "OUT/x.json", "--html", "OUT/../OUT/x.json"],
+    ["evaluate", "model", "c.spacy", "-o", "OUT/x.json", "--html", "OUT/X.JSON"],
+    ["evaluate", "model", "c.spacy", "-o", "OUT/x.spacy", "--save-predictions", "OUT/x.spacy"],
+    [*CONVERT[:3], "OUT/x.spacy", "--lang", "es", "--report", "OUT/x.spacy"],
+]
+
+
+def test_two_outputs_are_two_files(ready: Path, tmp_path: Path) -> None:
     (tmp_path / "OUT").mkdir()
-    filled = [part.replace("OUT", str(tmp_path / "OUT"), 1) for part in arguments]
-    for options in ([], ["--overwrite"]):
-        done = CliRunner().invoke(app, [*filled, *options])
-        assert_one_line(done)
-        assert "another output" in done.stderr
-    assert look(tmp_path / "OUT") == {}
+    for arguments in SAME_OUTPUT:
+        filled = [part.replace("OUT", str(tmp_path / "OUT"), 1) for part in arguments]
+        for options in ([], ["--overwrite"]):
+            done = CliRunner().invoke(app, [*filled, *options])
+            assert_one_line(str(arguments), done)
+            assert "another output" in done.stderr
+        assert look(tmp_path / "OUT") == {}
 
 
 def test_files_of_an_input_folder_are_inputs(ready: Path, tmp_path: Path) -> None:
@@ -385,7 +434,7 @@ def test_files_of_an_input_folder_are_inputs(ready: Path, tmp_path: Path) -> Non
         ["deid", "n.jsonl", "n.jsonl", "--lang", "es"],
     ):
         done = CliRunner().invoke(app, [*arguments, "--overwrite"])
-        assert_one_line(done)
+        assert_one_line(arguments[0], done)
         assert "is the input" in done.stderr
     assert look(ready) == before
 
