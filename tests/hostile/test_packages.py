@@ -245,7 +245,9 @@ UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "yaml.load",
 
 def test_nothing_unpickles_or_evaluates():
     bad = []
-    words = [*UNSAFE_MODULES, *UNSAFE_CALLS, "shell", "torch.load", "np.load"]
+    # Nearly every file has re.compile.
+    words = [*UNSAFE_MODULES, *UNSAFE_CALLS - {"compile"}, "shell", "torch.load", "np.load"]
+    words += [f"{before}compile(" for before in " =([:"]
     for where, name, call in calls(("spacy_bioclin", "scripts", "projects"), words):
         if name in UNSAFE_CALLS or argument(call, "shell", "False") != "False":
             bad.append(f"{where} {name}")

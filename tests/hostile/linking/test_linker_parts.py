@@ -2,10 +2,14 @@
 
 import json
 import os
+import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
+from spacy.tokens import Span
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.bundle import TrainedModel
@@ -35,11 +39,27 @@ def model(folder, learned=(ROW,), **weights):
     TrainedModel(made.ranker, learned).write(folder)
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("parts") / "made"
     build_kb([Concept("A", "asthma", "en"), Concept("B", "flu", "en")], tmp_path / "kb")
     model(tmp_path / "model")
     return tmp_path
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    """A copy, to be damaged."""
+    return Path(shutil.copytree(made, tmp_path / "copy"))
+
+
+def refused(act, match, name):
+    """Check that there is an error of one line with some words, and return it."""
+    with pytest.raises(BioclinError) as caught:
+        act()
+    shown = str(caught.value)
+    assert re.search(match, shown) and "\n" not in shown, (name, shown)
+    return shown
 
 
 def link(folder):
@@ -52,66 +72,85 @@ def link(folder):
     return nlp
 
 
+@pytest.fixture(scope="module")
+def use():
+    """Use a linker in a pipeline that is made once: with the parts of a folder, or a saved one."""
+    nlp = spacy.blank("en")
+
+    def use(folder=None, *, saved=None):
+        parts = {"kb": str(folder / "kb"), "model": str(folder / "model")} if folder else {}
+        linker = nlp.create_pipe("bioclin_linker", config=parts)
+        if saved:
+            linker.from_disk(saved)
+        doc = nlp("asthma")
+        doc.set_ents([Span(doc, 0, 1, "X")])
+        assert [ent.kb_id_ for ent in linker(doc).ents] == ["A"]
+
+    return use
+
+
 def test_whole_parts(folder):
     link(folder)
 
 
-@pytest.mark.parametrize("name", LEARNED)
-def test_damaged_mentions(folder, name):
-    model(folder / "model", LEARNED[name])
-    with pytest.raises(BioclinError, match=r"learned\.json|holds no trained linker") as caught:
-        link(folder)
-    assert "asthma" not in str(caught.value) and "\n" not in str(caught.value)
+def test_damaged_mentions(folder, use):
+    use(folder)
+    for name, learned in LEARNED.items():
+        model(folder / "model", learned)
+        match = r"learned\.json|holds no trained linker"
+        assert "asthma" not in refused(lambda: use(folder), match, name)
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [
-        {"direct": [float("nan")] * 14},
-        {"direct": [float("inf")] * 14},
-        {"direct": [1e300] * 14},
-        {"direct": [1.0]},
-        {"hidden": []},
-        {"hidden_bias": 1.0},
-        {"nil": "high"},
-        {"out": "missing"},
-        {"scale": [[1.0], [1.0, 2.0]]},
-    ],
-)
-def test_damaged_rankers(folder, weights):
-    model(folder / "model", **weights)
-    with pytest.raises(BioclinError, match=r"ranker\.json"):
-        link(folder)
+WEIGHTS = [
+    {"direct": [float("nan")] * 14},
+    {"direct": [float("inf")] * 14},
+    {"direct": [1e300] * 14},
+    {"direct": [1.0]},
+    {"hidden": []},
+    {"hidden_bias": 1.0},
+    {"nil": "high"},
+    {"out": "missing"},
+    {"scale": [[1.0], [1.0, 2.0]]},
+]
 
 
-@pytest.mark.parametrize("codes", [b"x", b"x" * 20, b"\xff" * 100, bytes(8)])
-def test_damaged_codes(folder, codes):
+def test_damaged_rankers(folder, use):
+    for weights in WEIGHTS:
+        model(folder / "model", **weights)
+        refused(lambda: use(folder), r"ranker\.json", weights)
+
+
+def test_damaged_codes(folder, use):
     untrained = TrainedModel.untrained()
-    TrainedModel(untrained.ranker, [ROW], codes).write(folder / "model")
-    with pytest.raises(BioclinError, match=r"codes\.safetensors is damaged"):
-        link(folder)
+    for codes in (b"x", b"x" * 20, b"\xff" * 100, bytes(8)):
+        TrainedModel(untrained.ranker, [ROW], codes).write(folder / "model")
+        refused(lambda: use(folder), r"codes\.safetensors is damaged", codes)
     untrained.write(folder / "model")  # the file of another model does not stay
-    link(folder)
+    use(folder)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", "[" * 10**5, '{"carried": 1}', "\0", "null"])
-def test_damaged_descriptions(folder, content):
-    pipeline = folder / "pipeline"
-    link(folder).to_disk(pipeline)
-    spacy.load(pipeline)
-    messages = {
-        "linker.json": r"linker\.json is damaged",
-        "model/ranker.json": "holds no trained linker|is damaged",
-        "model/learned.json": "holds no trained linker|is damaged",
-    }
-    for name, message in messages.items():
-        if (name, content) == ("model/learned.json", "[]"):
-            continue  # nothing was learned
-        file = pipeline / "bioclin_linker" / name
+CONTENTS = ["", "[]", "{", "[" * 10**5, '{"carried": 1}', "\0", "null"]
+MESSAGES = {
+    "linker.json": r"linker\.json is damaged",
+    "model/ranker.json": "holds no trained linker|is damaged",
+    "model/learned.json": "holds no trained linker|is damaged",
+}
+
+
+def test_damaged_descriptions(folder, use):
+    link(folder).to_disk(folder / "pipeline")
+    saved = folder / "pipeline" / "bioclin_linker"
+    use(saved=saved)
+    for name, message in MESSAGES.items():
+        file = saved / name
         whole = file.read_bytes()
-        file.write_text(content)
-        with pytest.raises(BioclinError, match=message):
-            spacy.load(pipeline)("asthma")
+        for content in CONTENTS:
+            if (name, content) == ("model/learned.json", "[]"):
+                continue  # nothing was learned
+            file.write_text(content)
+            refused(lambda: use(saved=saved), message, (name, content[:20]))
+        if name == "linker.json":
+            refused(lambda: spacy.load(folder / "pipeline"), message, "a whole pipeline")
         file.write_bytes(whole)
 
 
@@ -125,11 +164,11 @@ def test_a_damaged_knowledge_base_in_a_pipeline(folder):
 
 
 def test_damaged_bytes(folder):
-    linker = link(folder).get_pipe("bioclin_linker")
-    data = linker.to_bytes()
+    nlp = spacy.blank("en")
+    data = link(folder).get_pipe("bioclin_linker").to_bytes()
     for broken in (b"", data[:50], b"\x91\x01", b"\x80", b"\xc6\xff\xff\xff\xff"):
         with pytest.raises(BioclinError):
-            spacy.blank("en").add_pipe("bioclin_linker").from_bytes(broken)
+            nlp.create_pipe("bioclin_linker").from_bytes(broken)
 
 
 ARRAYS = {
@@ -151,17 +190,16 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("how", DAMAGE)
-def test_damaged_numbers_of_vectors(tmp_path, how):
+def test_damaged_numbers_of_vectors(tmp_path):
     for name, array in ARRAYS.items():
         np.save(tmp_path / name, array)
     load_numbers(tmp_path, 3, 2)
-    for name, array in ARRAYS.items():
-        DAMAGE[how](tmp_path / name, array)
-        with pytest.raises(BioclinError, match=f"{name} is damaged"):
-            load_numbers(tmp_path, 3, 2)
-        (tmp_path / name).unlink()
-        np.save(tmp_path / name, array)
+    for how, damage in DAMAGE.items():
+        for name, array in ARRAYS.items():
+            damage(tmp_path / name, array)
+            refused(lambda: load_numbers(tmp_path, 3, 2), f"{name} is damaged", how)
+            (tmp_path / name).unlink()
+            np.save(tmp_path / name, array)
 
 
 def test_json_of_the_model_is_plain(folder):
@@ -189,35 +227,33 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_damaged_settings_of_spacys_linker(folder, name):
+def test_damaged_settings_of_spacys_linker(folder):
     vocab = spacy.blank("en").vocab
     saved = folder / "saved"
-    kb = make_knowledge_base(str(folder / "kb"))(vocab)
-    kb.to_disk(saved)
-    file, change = saved / "settings.json", SETTINGS[name]
+    make_knowledge_base(str(folder / "kb"))(vocab).to_disk(saved)
+    file = saved / "settings.json"
     whole = json.loads(file.read_text())
-    if isinstance(change, dict):
-        change = {**whole, **change} if change else change
-    file.write_text(change if isinstance(change, str) else json.dumps(change))
-    with pytest.raises(BioclinError) as caught:
+
+    def load():
         make_knowledge_base()(vocab).from_disk(saved)
-    shown = str(caught.value).replace("x" * 5000, "")
-    assert "\n" not in shown and len(shown) < 400
-    for key in whole if name == "a list" else ():
+
+    load()
+    for name, change in SETTINGS.items():
+        if isinstance(change, dict):
+            change = {**whole, **change} if change else change
+        file.write_text(change if isinstance(change, str) else json.dumps(change))
+        assert len(refused(load, "", name).replace("x" * 5000, "")) < 400
+    for key in whole:
         file.write_text(json.dumps({k: v for k, v in whole.items() if k != key}))
-        with pytest.raises(BioclinError, match=rf"settings\.json is damaged \('{key}'"):
-            make_knowledge_base()(vocab).from_disk(saved)
+        refused(load, rf"settings\.json is damaged \('{key}'", key)
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\x91\x01", b"\x81\x01\x01", b"\x80", b"\xc6\xff\xff\xff\xff"]
-)
-def test_damaged_bytes_of_spacys_linker(folder, data):
+def test_damaged_bytes_of_spacys_linker(folder):
     vocab = spacy.blank("en").vocab
     kb = make_knowledge_base()(vocab).from_bytes(
         make_knowledge_base(str(folder / "kb"))(vocab).to_bytes()
     )
-    with pytest.raises(BioclinError):
-        kb.from_bytes(data)
-    assert len(kb.get_alias_candidates("asthma")) > 0  # as it was
+    for data in (b"", b"\x91\x01", b"\x81\x01\x01", b"\x80", b"\xc6\xff\xff\xff\xff"):
+        with pytest.raises(BioclinError):
+            kb.from_bytes(data)
+        assert len(kb.get_alias_candidates("asthma")) > 0  # as it was

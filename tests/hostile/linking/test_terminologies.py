@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -239,49 +240,57 @@ def write(name, content):
         file.write(content if isinstance(content, bytes) else content.encode())
 
 
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors(name, here, check_message):
-    file, content, message = ERRORS[name]
-    write(file, content)
-    done = build(here, file)
-    assert done.exit_code == 1 and not (here / "kb").exists()
-    check_message(done.output, message)
-    assert len(done.output.splitlines()[-1]) < 500
+def check_message(output, message, name):
+    assert re.search(message, output), (name, output[-500:])
+    assert "\x1b" not in output and "\0" not in output and "root:" not in output, name
 
 
-@pytest.mark.parametrize("name", COUNTED)
-def test_counted(name, here, check_message):
-    file, content, ids, message = COUNTED[name]
-    write(file, content)
-    done = build(here, file)
-    assert done.exit_code == 0, done.output
-    kb = KnowledgeBase.open("kb")
-    assert list(kb.ids) == ids
-    assert all(text.isprintable() for text in kb.names)
-    check_message(done.output, message)
+def test_errors(tmp_path, monkeypatch):
+    for number, (name, (file, content, message)) in enumerate(ERRORS.items()):
+        here = tmp_path / str(number)
+        here.mkdir()
+        monkeypatch.chdir(here)
+        write(file, content)
+        done = build(here, file)
+        assert done.exit_code == 1 and not (here / "kb").exists(), name
+        check_message(done.output, message, name)
+        assert len(done.output.splitlines()[-1]) < 500, name
 
 
-@pytest.fixture
-def check_message():
-    import re
-
-    def check(output, message):
-        assert re.search(message, output), output[-500:]
-        assert "\x1b" not in output and "\0" not in output and "root:" not in output
-
-    return check
+LARGE = ("line of 17 MB", "gz bomb", "language of 1 MB")
 
 
-@pytest.mark.parametrize("ending", ["obo", "csv", "ttl", "jsonl", "xml", "unknown"])
-@pytest.mark.parametrize("kind", ["pipe", "device", "link to nothing", "link to itself"])
-def test_what_is_not_a_file(here, ending, kind):
-    name = f"x.{ending}"
-    if kind == "pipe":
-        os.mkfifo(name)
-    else:
-        os.symlink({"device": "/dev/zero", "link to itself": name}.get(kind, "nowhere"), name)
-    done = build(here, name)
-    assert done.exit_code == 1 and name in done.output
+@pytest.mark.parametrize("large", [False, True])
+def test_counted(tmp_path, monkeypatch, large):
+    for number, (name, (file, content, ids, message)) in enumerate(COUNTED.items()):
+        if (name in LARGE) != large:
+            continue
+        here = tmp_path / str(number)
+        here.mkdir()
+        monkeypatch.chdir(here)
+        write(file, content)
+        done = build(here, file)
+        assert done.exit_code == 0, (name, done.output)
+        kb = KnowledgeBase.open("kb")
+        assert list(kb.ids) == ids, name
+        assert all(text.isprintable() for text in kb.names), name
+        check_message(done.output, message, name)
+
+
+def test_what_is_not_a_file(here):
+    """For each reader; the kinds of what is no file take turns."""
+    kinds = ["pipe", "device", "link to nothing", "link to itself"]
+    endings = ["obo", "csv", "ttl", "jsonl", "xml", "unknown"]
+    cases = [*zip(endings, kinds + kinds, strict=False), ("csv", "pipe"), ("csv", "device")]
+    for number, (ending, kind) in enumerate(cases):
+        name = f"x{number}.{ending}"
+        if kind == "pipe":
+            os.mkfifo(name)
+        else:
+            os.symlink({"device": "/dev/zero", "link to itself": name}.get(kind, "nowhere"), name)
+        done = build(here, name)
+        assert done.exit_code == 1 and name in done.output, (ending, kind)
+        os.unlink(name)
 
 
 def test_a_release_with_broken_rows(here):

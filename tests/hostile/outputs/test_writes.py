@@ -113,7 +113,7 @@ def _is_for_writing(node: ast.Call, at: int) -> bool:
 def all_writes() -> list[tuple[str, int, str]]:
     found = []
     words = METHODS.union(*FUNCTIONS.values(), ["open", "replace"])
-    for path, tree in parse_files("spacy_bioclin", words):
+    for path, tree in parse_files("spacy_bioclin", [f"{word}(" for word in words]):
         parts = path.with_suffix("").parts[1:]
         if parts[0] != "outputs":
             found += find_writes(tree, ".".join(parts))
