@@ -2,7 +2,7 @@
 
 import csv
 import json
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -77,78 +77,81 @@ def test_nothing_is_written_while_a_column_is_not_named(tmp_path):
     )
 
 
-@pytest.mark.parametrize("text", ["", "2021-03-12", "12/3/2021", "12 de marzo de 2021", "20210312"])
-def test_dates_of_columns_move_as_those_of_the_notes(text, tmp_path):
+def test_dates_of_columns_move_as_those_of_the_notes(tmp_path):
     (tmp_path / "policy.yml").write_text("default: surrogate\n")
+    spellings = ("", "2021-03-12", "12/3/2021", "12 de marzo de 2021", "20210312")
     rows = [
         {"patient": patient, "visit": text, "text": f"Control el 12/03/2021. {i}"}
+        for text in spellings
         for i, patient in enumerate(("p1", "p2", "p1"))
     ]
     source = write(tmp_path / "in.jsonl", rows)
     succeeds(source, "out.jsonl", *PATIENT, "--date-column", "visit", "--policy", "policy.yml")
     made = read(tmp_path / "out.jsonl")
     days = []
-    for row in made:
+    for row, before in zip(made, rows, strict=True):
         [[in_note], _] = read_dates(row["text"].split()[2].rstrip("."), "es")
-        if text:
+        if text := before["visit"]:
             [[beside], _] = read_dates(row["visit"], "es")
-            assert beside.to_date(0) == in_note.to_date(0)
+            assert beside.to_date(0) == in_note.to_date(0), text
             assert row["visit"] != text
         else:
             assert row["visit"] == ""
         days.append(in_note.to_date(0) - date(2021, 3, 12))
-    assert days[0] == days[2] != days[1]
-    assert made[0]["patient"] == made[2]["patient"] != made[1]["patient"]
+    assert days[0] == days[2] != days[1] and days == days[:3] * len(spellings)
+    patients = [row["patient"] for row in made[:3]]
+    assert patients[0] == patients[2] != patients[1]
 
 
 MADRID = ZoneInfo("Europe/Madrid")
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted"),
-    [
-        ("2021-03-12", "2021-03-22"),
-        ("2021-03-12T08:30:00.123+01:00", "2021-03-22T08:30:00.123+01:00"),
-        ("2021-03-12 08:30:00 UTC", "2021-03-22 08:30:00 UTC"),
-        ("12/03/2021 8:30", "22/03/2021 8:30"),
-        ("20210312", "20210322"),
-        ("20210312083000.000", "20210322083000.000"),
-        ("20210312T0830Z", "20210322T0830Z"),
-        (date(2021, 3, 12), date(2021, 3, 22)),
-        (datetime(2021, 3, 26, 8, tzinfo=MADRID), datetime(2021, 4, 5, 8, tzinfo=MADRID)),
-        (20210312, 20210322),
-        (20210312.0, 20210322.0),
-        (1615536000, 1615536000 + 864_000),
-        (1615536000000, 1615536000000 + 864_000_000),
-        ("  ", "  "),
-        # What is not known as a date is removed, and so is what stands for "unknown", "never".
-        ("desconocida", None),
-        ("00/00/0000", None),
-        ("12/03", None),
-        ("3.5", None),
-        (True, None),
-        (3.5, None),
-        (float("nan"), None),
-        (timedelta(1), None),
-        (b"2021-03-12", None),
-        ("9999-12-31", None),
-        ("31/12/2999", None),
-        ("01/01/1900", None),
-        (date(1970, 1, 1), None),
-        (datetime(9999, 12, 31, tzinfo=timezone.utc), None),
-        (0, None),
-    ],
-)
-def test_shifted_values(value, wanted):
+# Value -> what it is ten days later.
+SHIFTED = [
+    ("2021-03-12", "2021-03-22"),
+    ("2021-03-12T08:30:00.123+01:00", "2021-03-22T08:30:00.123+01:00"),
+    ("2021-03-12 08:30:00 UTC", "2021-03-22 08:30:00 UTC"),
+    ("12/03/2021 8:30", "22/03/2021 8:30"),
+    ("20210312", "20210322"),
+    ("20210312083000.000", "20210322083000.000"),
+    ("20210312T0830Z", "20210322T0830Z"),
+    (date(2021, 3, 12), date(2021, 3, 22)),
+    (datetime(2021, 3, 26, 8, tzinfo=MADRID), datetime(2021, 4, 5, 8, tzinfo=MADRID)),
+    (20210312, 20210322),
+    (20210312.0, 20210322.0),
+    (1615536000, 1615536000 + 864_000),
+    (1615536000000, 1615536000000 + 864_000_000),
+    ("  ", "  "),
+    # What is not known as a date is removed, and so is what stands for "unknown", "never".
+    ("desconocida", None),
+    ("00/00/0000", None),
+    ("12/03", None),
+    ("3.5", None),
+    (True, None),
+    (3.5, None),
+    (float("nan"), None),
+    (timedelta(1), None),
+    (b"2021-03-12", None),
+    ("9999-12-31", None),
+    ("31/12/2999", None),
+    ("01/01/1900", None),
+    (date(1970, 1, 1), None),
+    (datetime(9999, 12, 31, tzinfo=UTC), None),
+    (0, None),
+]
+
+
+def test_shifted_values():
     context = SurrogateContext(Secret(b"k" * 16, "p"), "es", dates=DateShift(10))
-    new = shift_value(value, context)
-    assert new == wanted and type(new) is type(wanted)
+    shifted = [(value, wanted, shift_value(value, context)) for value, wanted in SHIFTED]
+    wrong = [row for row in shifted if row[1] != row[2] or type(row[1]) is not type(row[2])]
+    assert wrong == []
 
 
 def test_parquet_dates_and_patients(tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    seen = datetime(2021, 3, 12, 23, 30, tzinfo=timezone.utc)
+    seen = datetime(2021, 3, 12, 23, 30, tzinfo=UTC)
     schema = pa.schema(
         [
             pa.field("patient", pa.float64()),
@@ -160,7 +163,7 @@ def test_parquet_dates_and_patients(tmp_path):
     )
     row = {"patient": 17.0, "seen": seen, "born": date(1948, 5, 12)}
     row |= {"visit": {"day": date(2021, 3, 12), "ward": "UCI"}, "text": "Nació el 12/5/48."}
-    rows = [row, {**row, "seen": datetime(9999, 12, 31, tzinfo=timezone.utc)}, row]
+    rows = [row, {**row, "seen": datetime(9999, 12, 31, tzinfo=UTC)}, row]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), "a.parquet")
     options = (*PATIENT, "--known", "birth_date=born", "--keep", "visit.ward")
     said = fails("a.parquet", "out.parquet", *options)
@@ -177,64 +180,65 @@ def test_parquet_dates_and_patients(tmp_path):
     assert "48" not in first["text"]
 
 
-@pytest.mark.parametrize("field", ["seen", "day", "stamp"])
-def test_leaks_of_parquet_dates_by_value(field, tmp_path):
+def test_leaks_of_parquet_dates_by_value(tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    values = {
-        "seen": datetime(2018, 5, 4, 8),
-        "day": date(2018, 5, 4),
-        "stamp": datetime(2018, 5, 3, 22, tzinfo=timezone.utc),  # midnight in Madrid
-    }
-    row = {field: values[field], "text": "Revisión el 4 de mayo de 2018."}
-    pq.write_table(pa.Table.from_pylist([row]), "a.parquet")
-    said = fails("a.parquet", "out.parquet", "--keep", field)
-    assert f"row 1: PHI of this record (FECHAS) is in column '{field}'" in said
-    assert not (tmp_path / "out.parquet").exists()
+    for value in (
+        datetime(2018, 5, 4, 8),
+        date(2018, 5, 4),
+        datetime(2018, 5, 3, 22, tzinfo=UTC),  # midnight in Madrid
+    ):
+        row = {"seen": value, "text": "Revisión el 4 de mayo de 2018."}
+        pq.write_table(pa.Table.from_pylist([row]), "a.parquet")
+        said = fails("a.parquet", "out.parquet", "--keep", "seen")
+        assert "row 1: PHI of this record (FECHAS) is in column 'seen'" in said, value
+        assert not (tmp_path / "out.parquet").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("Revisión 04/05/2018.", "2018-05-04"),
-        ("Revisión 04/05/2018.", "4 de mayo de 2018"),
-        ("Revisión 04/05/2018.", {"a": [{"b": "visto el 4-5-18"}]}),
-        ("Revisión 04/05/2018.", 20180504),
-        ("Revisión 04/05/2018.", "20180504083000"),
-        ("Tel.: +34 612 345 678.", 612345678),
-        ("Tel.: 612 34 56 78.", 612345678.0),
-        ("Tel.: 612345678.", "0034-612-345-678"),
-        ("NHC: 0012345678.", 12345678),
-        ("DNI: 12345678Z.", 12345678),
-        ("Paciente: Marta García Gil.", "GARCIA GIL, MARTA"),
-        ("Paciente: Marta García Gil.", "marta"),
-        ("Paciente: Marta García Gil.", "Sra. Gil García"),
-    ],
-)
-def test_leaks_by_value(text, value, tmp_path):
-    rows = [{"id": "a", "x": 1, "text": "neumonía"}, {"id": "b", "x": value, "text": text}]
+# Note, and what must not stand beside it.
+LEAKS = [
+    ("Revisión 04/05/2018.", "2018-05-04"),
+    ("Revisión 04/05/2018.", "4 de mayo de 2018"),
+    ("Revisión 04/05/2018.", {"a": [{"b": "visto el 4-5-18"}]}),
+    ("Revisión 04/05/2018.", 20180504),
+    ("Revisión 04/05/2018.", "20180504083000"),
+    ("Tel.: +34 612 345 678.", 612345678),
+    ("Tel.: 612 34 56 78.", 612345678.0),
+    ("Tel.: 612345678.", "0034-612-345-678"),
+    ("NHC: 0012345678.", 12345678),
+    ("DNI: 12345678Z.", 12345678),
+    ("Paciente: Marta García Gil.", "GARCIA GIL, MARTA"),
+    ("Paciente: Marta García Gil.", "marta"),
+    ("Paciente: Marta García Gil.", "Sra. Gil García"),
+]
+
+
+def test_leaks_by_value(tmp_path):
+    rows = [{"id": "a", "x": 1, "text": "neumonía"}]
+    rows += [{"id": f"b{i}", "x": x, "text": text} for i, (text, x) in enumerate(LEAKS, start=2)]
     source = write(tmp_path / "in.jsonl", rows)
     options = ("--id-column", "id", "--keep", "x")
     said = fails(source, "out.jsonl", *options)
-    assert "line 2 (b): PHI of this record" in said and "is in column 'x'" in said
+    assert "line 2 (b2): PHI of this record" in said and "is in column 'x'" in said
     assert not list(tmp_path.glob("*out.jsonl*"))
     succeeds(source, "out.jsonl", *options, "--skip-bad")
     assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ["a"]
     audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text("utf-8"))
-    assert audit["records"] == {"read": 2, "written": 1, "skipped": 1, "empty": 0}
-    [refused] = audit["refused"]
-    assert (refused["place"], refused["id"]) == ("line 2", "b")
+    n = len(LEAKS)
+    assert audit["records"] == {"read": n + 1, "written": 1, "skipped": n, "empty": 0}
+    refused = [(one["place"], one["id"]) for one in audit["refused"]]
+    assert refused == [(f"line {i}", f"b{i}") for i in range(2, n + 2)]
     # Long enough not to be in a hash by chance.
     words = ("Marta", "García", "2018-05", "612345", "612 34", "612-345")
     assert not any(word in str(audit) for word in words)
 
 
-@pytest.mark.parametrize("value", ["2018-05-05", 612345679, "Neumología", 37.5, "Ana Ruiz", True])
-def test_other_values_are_no_leaks(value, tmp_path):
+def test_other_values_are_no_leaks(tmp_path):
     text = "Paciente: Marta García Gil. Tel.: 612345678. Revisión 04/05/2018."
-    source = write(tmp_path / "in.jsonl", [{"x": value, "text": text}])
+    values = ["2018-05-05", 612345679, "Neumología", 37.5, "Ana Ruiz", True]
+    source = write(tmp_path / "in.jsonl", [{"x": value, "text": text} for value in values])
     succeeds(source, "out.jsonl", "--keep", "x")
-    assert read(tmp_path / "out.jsonl")[0]["x"] == value
+    assert [row["x"] for row in read(tmp_path / "out.jsonl")] == values
 
 
 def test_birth_dates_by_language(tmp_path):

@@ -227,21 +227,21 @@ def test_page_without_text_holds_none(nlp):
     assert "FARMACO" in html and "missed" in html
 
 
-@pytest.mark.parametrize("label", ["<script>alert(1)</script>", '"><img>'])
-def test_labels_are_escaped(label):
-    docs = [LayerDoc("<i>", "Fiebre", {(0, 6, label)}, set())]
-    metrics = {
-        "pipeline": {"name": label, "version": label},
-        "corpus": {"name": label, "docs": 1, "words": 1},
-        "layers": {label: {**layer_metrics(docs), "official": None}},
-        "speed": {"words_per_second": 1.0},
-        "date": "",
-        "versions": {},
-        "commit": label,
-    }
-    page = Page(render_report(metrics, {label: docs}, with_text=True))
-    assert page.open == []
-    assert not {"script", "img", "i"} & set(page.tags)
+def test_labels_are_escaped():
+    for label in ("<script>alert(1)</script>", '"><img>'):
+        docs = [LayerDoc("<i>", "Fiebre", {(0, 6, label)}, set())]
+        metrics = {
+            "pipeline": {"name": label, "version": label},
+            "corpus": {"name": label, "docs": 1, "words": 1},
+            "layers": {label: {**layer_metrics(docs), "official": None}},
+            "speed": {"words_per_second": 1.0},
+            "date": "",
+            "versions": {},
+            "commit": label,
+        }
+        page = Page(render_report(metrics, {label: docs}, with_text=True))
+        assert page.open == []
+        assert not {"script", "img", "i"} & set(page.tags)
 
 
 def test_snippet_marks_both_spans_with_60_characters_around():
@@ -330,21 +330,18 @@ def test_command_reads_a_folder_of_shards(folder, nlp):
     assert "Rosalinda" not in (folder / "out" / "n.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "arguments, kwargs, message",
-    [
+def test_mistakes_are_one_message(folder):
+    for arguments, kwargs, message in (
         ([], {"pipeline": "absent"}, r"cannot load the pipeline .*absent.* package"),
         ([], {"corpus": "absent.spacy"}, r"absent\.spacy: no such file"),
         ([], {"corpus": "empty.spacy"}, r"empty\.spacy: holds no Docs"),
         (["--gpu-id", "99"], {}, r"--gpu-id 99: this GPU cannot be used"),
         (["--official", "i2b2"], {}, r"No official score named 'i2b2': choose from meddocan"),
-    ],
-)
-def test_mistakes_are_one_message(folder, arguments, kwargs, message):
-    result = evaluate(folder, *arguments, **kwargs)
-    assert result.exit_code == 1
-    assert re.search(message, " ".join(result.stderr.split()))
-    assert "Traceback" not in result.output
+    ):
+        result = evaluate(folder, *arguments, **kwargs)
+        assert result.exit_code == 1, (message, result.output)
+        assert re.search(message, " ".join(result.stderr.split()))
+        assert "Traceback" not in result.output
 
 
 def test_layers_that_the_pipeline_never_sets(folder, nlp):

@@ -64,26 +64,25 @@ def test_a_bad_row_leaves_the_output_as_it_was(table: Path, tmp_path: Path) -> N
     assert len(list(read_docs(out, Vocab()))) == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "give either --label or --score"),
-        (["--label", "kind", "--score", "s"], "give either --label or --score"),
-        (["--label", "text"], "--label and --text are the same column 'text'"),
-        (["--score", "s", "--separator", "|"], "--separator is for --label"),
-        (["--score", "s", "--labels", "A"], "--labels is for --label"),
-        (["--label", "kind", "--labels", "A,,B"], "--labels wants different names"),
-        (["--label", "kind", "--labels", "A,A"], "--labels wants different names"),
-        (["--label", "kind", "--separator", ""], "--separator wants what is between labels"),
-        (["--label", "kin"], "no column 'kin'; did you mean kind? there are text, kind, s"),
-        (["--label", "kind", "--lang", "zz"], "--lang is 'zz'"),
-    ],
-)
-def test_options_that_do_not_fit(
-    table: Path, tmp_path: Path, options: list[str], message: str
-) -> None:
-    lang = [] if "--lang" in options else ["--lang", "en"]
-    result = convert(table, tmp_path / "o.spacy", "--text", "text", *lang, *options)
-    assert result.exit_code == 1
-    assert message in result.stderr
+WRONG: list[tuple[list[str], str]] = [
+    ([], "give either --label or --score"),
+    (["--label", "kind", "--score", "s"], "give either --label or --score"),
+    (["--label", "text"], "--label and --text are the same column 'text'"),
+    (["--score", "s", "--separator", "|"], "--separator is for --label"),
+    (["--score", "s", "--labels", "A"], "--labels is for --label"),
+    (["--label", "kind", "--labels", "A,,B"], "--labels wants different names"),
+    (["--label", "kind", "--labels", "A,A"], "--labels wants different names"),
+    (["--label", "kind", "--separator", ""], "--separator wants what is between labels"),
+    (["--label", "kin"], "no column 'kin'; did you mean kind? there are text, kind, s"),
+    (["--label", "kind", "--lang", "zz"], "--lang is 'zz'"),
+]
+
+
+def test_options_that_do_not_fit(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o.spacy"
+    for options, message in WRONG:
+        lang = [] if "--lang" in options else ["--lang", "en"]
+        result = convert(table, out, "--text", "text", *lang, *options)
+        assert result.exit_code == 1 and message in result.stderr, (options, result.output)
+        assert not out.exists()
     assert convert(table, table, "--text", "text", "--lang", "en", "--label", "s").exit_code == 1

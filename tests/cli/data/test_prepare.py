@@ -125,15 +125,12 @@ def test_one_task() -> None:
     assert "reader was not tested on real files" in run("tasks", "mednli").stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_mistakes() -> None:
+    for arguments, message in (
         (["--paper", "blu"], "--paper blu: unknown; did you mean blue?"),
         (["--kind", "pair"], "--kind pair: unknown; did you mean pairs?"),
         (["--lang", "de"], "--lang de: unknown; want one of en, es, fr"),
         (["gad", "--kind", "texts"], "choose from the list; leave out NAME"),
         (["eu-adr"], "did you mean euadr?"),
-    ],
-)
-def test_mistakes(arguments: list[str], message: str) -> None:
-    assert message in get_error("tasks", *arguments)
+    ):
+        assert message in get_error("tasks", *arguments)

@@ -173,16 +173,13 @@ def test_graded_pairs_and_a_correlation_that_is_not_defined(tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.parametrize(
-    ("task", "message"),
-    [
+def test_mistakes_are_one_message(tmp_path: Path) -> None:
+    for task, message in (
         ("pharmaconerr", r"task 'pharmaconerr' is unknown; did you mean pharmaconer\?"),
         ("chemprot", r"--task chemprot: its metric relations_micro_f is of relations, and no"),
         ("rqe", r"--task rqe: its metric pairs_accuracy is of pairs, .* it has entity_ruler"),
-    ],
-)
-def test_mistakes_are_one_message(task: str, message: str, tmp_path: Path) -> None:
-    result = evaluate(tmp_path, make_rules(), [make_note()], "--task", task)
-    assert result.exit_code == 1
-    assert re.search(message, " ".join(result.stderr.split()))
-    assert not (tmp_path / "m.json").exists()
+    ):
+        result = evaluate(tmp_path, make_rules(), [make_note()], "--task", task)
+        assert result.exit_code == 1, (task, result.output)
+        assert re.search(message, " ".join(result.stderr.split())), task
+        assert not (tmp_path / "m.json").exists()
