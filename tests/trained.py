@@ -1,5 +1,7 @@
-"""Tiny trained pipelines that tests of all rooms share. They are folders: load, never change them."""
+"""Tiny trained pipelines that the tests share: folders to load, never to change."""
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,8 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import fix_random_seed
+
+from tests.util import make_encoder
 
 WORDS = ["Paciente", "con", "neumonía", "en", "el", "Hospital", "General", "."]
 TOK2VEC = {
@@ -20,6 +24,17 @@ HEAD = {
     "learn_rate_scale": 10.0,
     "tok2vec": TOK2VEC,
 }
+
+
+@pytest.fixture(scope="session")
+def encoder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Makes an encoder of an architecture and a kind of tokenizer once. RETURNS: Its folder."""
+
+    @functools.cache
+    def make(model_type: str = "bert", kind: str = "wordpiece") -> Path:
+        return make_encoder(tmp_path_factory.mktemp("encoders") / model_type, model_type, kind)
+
+    return make
 
 
 @pytest.fixture(scope="session")
