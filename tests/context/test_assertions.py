@@ -2,21 +2,18 @@
 
 import json
 
-from benchmarks.context.assertions import Case, read_cases, score
-from benchmarks.context.nubes import to_gold
 from spacy_bioclin.types import AnnotatedText, RelationAnnotation, SpanAnnotation
 
 
-def test_a_set_with_its_own_text_is_read(tmp_path):
+def test_sets_are_read_and_mentions_counted_by_attribute(tmp_path):
+    from benchmarks.context.assertions import Case, read_cases, score
+
     mention = {"start": 3, "end": 8, "negated": True, "family": True}
     path = tmp_path / "set.jsonl"
     sent = {"text": "No fever, cough", "mentions": [mention, {"start": 10, "end": 15}]}
     path.write_text(json.dumps(sent) + "\n", encoding="utf-8")
     [case] = read_cases(path)
     assert case == Case("No fever, cough", [(3, 8), (10, 15)], [{"negated", "family"}, set()])
-
-
-def test_mentions_are_counted_by_attribute():
     cases = [
         Case("one", [(0, 1), (1, 2)], [{"negated"}, {"negated", "uncertain"}]),
         Case("two", [(0, 1)], [set()]),
@@ -28,6 +25,8 @@ def test_mentions_are_counted_by_attribute():
 
 
 def test_the_cues_of_nubes_keep_their_scopes():
+    from benchmarks.context.nubes import to_gold
+
     text = "no tos ni fiebre, afebril"
     gold = to_gold(
         AnnotatedText(

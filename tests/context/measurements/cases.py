@@ -1,4 +1,4 @@
-"""Read cases of one line: "Hb ⟦11,5 g/dl → 11.5 g/dL⟧, ⟦3 días → duration 3 d⟧"."""
+"""Read cases of one line each: "Hb ⟦11,5 g/dl → 11.5 g/dL⟧, ⟦3 días → duration 3 d⟧"."""
 
 import re
 
@@ -21,12 +21,18 @@ def show(one: Measurement) -> str:
     return f"{kind} {one.comparator or ''}{value}{high} {one.unit or ''}".strip()
 
 
-def check(lang: str, marked: str) -> None:
-    """Compare what is found in the text with what is in brackets."""
+def mark(lang: str, marked: str) -> str:
+    """Mark what is found in a marked text once its brackets are away."""
     text = MARKED.sub(r"\1", marked)
     shown, place = "", 0
     for one in find_measurements(text, lang):
         found = text[one.start_char : one.end_char]
         shown += f"{text[place : one.start_char]}⟦{found} → {show(one)}⟧"
         place = one.end_char
-    assert shown + text[place:] == marked
+    return shown + text[place:]
+
+
+def check(lang: str, lines: list[str]) -> None:
+    """Compare what is found in the texts of lines with what is in their brackets."""
+    wrong = [(line, shown) for line in lines if (shown := mark(lang, line)) != line]
+    assert not wrong, wrong

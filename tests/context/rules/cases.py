@@ -1,4 +1,4 @@
-"""Make pipelines and read cases of one line: "no *fiebre* ni +tos+" marks mentions."""
+"""Make pipelines and read cases of one line: "sin [fiebre]" marks a mention."""
 
 import re
 from functools import cache
@@ -37,7 +37,11 @@ def char_span(doc: Doc, start: int, end: int) -> Span:
     return span
 
 
-def check(lang: str, kind: str, marked: str, expected: str) -> None:
-    """Compare an attribute of the mentions with "+-": one sign a mention."""
-    found = "".join("+" if span._.get(kind) else "-" for span in mentions(lang, marked))
-    assert found == expected, marked
+def check(lang: str, kind: str, cases: list[tuple[str, str]]) -> None:
+    """Compare an attribute of the mentions of each text with "+-": one sign a mention."""
+    wrong = []
+    for marked, expected in cases:
+        signs = ["+" if span._.get(kind) else "-" for span in mentions(lang, marked)]
+        if "".join(signs) != expected:
+            wrong.append((marked, "".join(signs)))
+    assert not wrong, wrong

@@ -1,5 +1,6 @@
 """The component: groups, attributes, rules of one's own, errors, and where results must survive."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_bioclin.context.rules import scopes
 from spacy_bioclin.context.rules.attributes import Modifier
+from spacy_bioclin.context.rules.phrases import cut_words
+from spacy_bioclin.context.rules.rule_data import make_rules
 from spacy_bioclin.errors import BioclinError
 
 from .cases import char_span, make_nlp
@@ -43,19 +47,17 @@ def test_cues_and_scopes_are_in_a_group() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("lang", "text"),
-    [("en", "Fever (-)"), ("en", "hx of asthma"), ("es", "Descartado TEP"), ("en", "Asthma (-).")],
-)
-def test_two_rules_that_say_the_same_make_one_cue(lang: str, text: str) -> None:
-    doc = make_nlp(lang)(text)
-    labels = [span.label_ for span in doc.spans["context"]]
-    assert len(labels) == len(set(labels)) == 2
+def test_two_rules_that_say_the_same_make_one_cue() -> None:
+    texts = {"Fever (-)": "en", "hx of asthma": "en", "Asthma (-).": "en", "Descartado TEP": "es"}
+    for text, lang in texts.items():
+        doc = make_nlp(lang)(text)
+        labels = [span.label_ for span in doc.spans["context"]]
+        assert len(labels) == len(set(labels)) == 2, text
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n", " \r\n\t", "."])
-def test_a_note_without_words_has_no_context(text: str) -> None:
-    assert list(make_nlp("es")(text).spans["context"]) == []
+def test_a_note_without_words_has_no_context() -> None:
+    for text in ("", " ", "\n", " \r\n\t", "."):
+        assert list(make_nlp("es")(text).spans["context"]) == []
 
 
 def test_an_attribute_explains_itself() -> None:
@@ -88,27 +90,19 @@ def test_a_changed_group_is_read_again() -> None:
     assert not doc[1:2]._.negated
 
 
-@pytest.mark.parametrize("store_user_data", [True, False])
-def test_docbin(store_user_data: bool) -> None:
-    nlp = make_nlp("es")
-    data = DocBin(docs=[nlp(TEXT)], store_user_data=store_user_data).to_bytes()
-    [doc] = DocBin().from_bytes(data).get_docs(spacy.blank("es").vocab)
-    assert found(doc) == EXPECTED
-    assert doc.spans["context"][0].id_ == "niega#1"
+def test_what_survives() -> None:
+    doc, vocab = make_nlp("es")(TEXT), spacy.blank("xx").vocab
+    for store_user_data in (True, False):
+        data = DocBin(docs=[doc], store_user_data=store_user_data).to_bytes()
+        [stored] = DocBin().from_bytes(data).get_docs(vocab)
+        assert found(stored) == EXPECTED
+        assert stored.spans["context"][0].id_ == "niega#1"
+    assert found(Doc(vocab).from_bytes(doc.to_bytes())) == EXPECTED
+    # As a pipeline goes to another process.
+    assert found(pickle.loads(pickle.dumps(make_nlp("es")))(TEXT)) == EXPECTED
 
 
-def test_doc_to_bytes() -> None:
-    doc = make_nlp("es")(TEXT)
-    assert found(Doc(spacy.blank("es").vocab).from_bytes(doc.to_bytes())) == EXPECTED
-
-
-def test_two_processes() -> None:
-    nlp = make_nlp("es")
-    docs = list(nlp.pipe([TEXT] * 4, n_process=2, batch_size=2))
-    assert [found(doc) for doc in docs] == [EXPECTED] * 4
-
-
-def test_deidentified_doc(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deidentified_doc() -> None:
     nlp = make()
     nlp.add_pipe("bioclin_phi_rules")
     nlp.add_pipe("bioclin_deid")
@@ -174,9 +168,8 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
         nlp("Sin fiebre.")
 
 
-@pytest.mark.parametrize(
-    ("config", "messages"),
-    [
+def test_bad_settings() -> None:
+    settings: list[tuple[dict[str, Any], list[str]]] = [
         ({"rules": {"rules": [{"phrases": ["x"], "kind": "negated"}]}}, ["direction", "forward"]),
         (
             {"rules": {"rules": [{"phrases": ["x"], "kind": "negado", "direction": "forward"}]}},
@@ -197,20 +190,19 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
             {"rules": {"rules": [{"phrases": ["{a"], "kind": "family", "direction": "self"}]}},
             ["'{a'", "brace"],
         ),
-        ({"langs": ["fr"]}, ["langs", "'fr'", "es, en"]),
+        ({"langs": ["it"]}, ["langs", "'it'", "es, en"]),
         ({"sections": {"x": "negativ"}}, ["sections.x", "'negativ'", "did you mean negated"]),
         ({"source": "trainde"}, ["source", "'trainde'", "did you mean trained"]),
-    ],
-)
-def test_bad_settings(config: dict[str, Any], messages: list[str]) -> None:
-    with pytest.raises(BioclinError) as error:
-        make(**config)
-    for message in (*messages, "bioclin_context"):
-        assert message in str(error.value)
+    ]
+    for config, messages in settings:
+        with pytest.raises(BioclinError) as error:
+            make(**config)
+        for message in (*messages, "bioclin_context"):
+            assert message in str(error.value)
 
 
 def test_no_rules_for_the_language() -> None:
-    nlp = spacy.blank("fr")
+    nlp = spacy.blank("it")
     with pytest.raises(BioclinError, match="langs"):
         nlp.add_pipe("bioclin_context")
 
@@ -234,24 +226,19 @@ def test_sections_set_defaults() -> None:
     assert found["soplo"] == set()
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ["no ", "sin sin ", "no, ", ", ", "no posible ", "fiebre negativo ", "si ", "a-", "\n- no"],
-)
-def test_work_grows_with_the_text_only(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spacy_bioclin.context.rules import scopes
-    from spacy_bioclin.context.rules.rule_data import make_rules
-
+def test_work_grows_with_the_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = make_rules(["es"])
-    work = []
-    for size in (4_000, 16_000):
-        CountedWords.reads = 0
-        text = unit * (size // len(unit))
-        monkeypatch.setattr(scopes, "cut_words", _counted)
-        scopes.find_context(text, [], rules)
-        reads = CountedWords.reads
-        work.append(reads / size)
-    assert work[1] <= 1.2 * work[0] + 0.1
+    monkeypatch.setattr(scopes, "cut_words", _counted)
+    for unit in UNITS:
+        work = []
+        for size in (1_000, 4_000):
+            CountedWords.reads = 0
+            scopes.find_context(unit * (size // len(unit)), [], rules)
+            work.append(CountedWords.reads / size)
+        assert work[1] <= 1.2 * work[0] + 0.1, unit
+
+
+UNITS = ["no ", "sin sin ", "no, ", ", ", "no posible ", "fiebre negativo ", "si ", "a-", "\n- no"]
 
 
 class CountedWords(list[str]):
@@ -266,7 +253,5 @@ class CountedWords(list[str]):
 
 
 def _counted(text: str, borders: Any) -> Any:
-    from spacy_bioclin.context.rules.phrases import cut_words
-
     words = cut_words(text, borders)
     return words._replace(words=CountedWords(words.words))
