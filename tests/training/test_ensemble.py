@@ -129,10 +129,11 @@ def test_killed_and_resumed(whole, options, tmp_path):
     assert again.exit_code == 0 and "Member" not in again.output
 
 
+@pytest.mark.slow
 def test_with_dev(options, tmp_path):
     leave_out = tmp_path / "leave-out.txt"
     leave_out.write_text("train3\n", "utf-8")
-    more = ("--with-dev", "--corpora.train.leave_out", leave_out)
+    more = ("--with-dev", "--corpora.train.leave_out", leave_out, "--training.max_steps", 1)
     done = ensemble(tmp_path / "out", options, *more)
     assert done.exit_code == 0, done.output
     found = json.loads((tmp_path / "out" / "ensemble.json").read_text("utf-8"))
@@ -145,7 +146,7 @@ def test_teaches_a_student(whole, options, tmp_path):
     text = tmp_path / "more.txt"
     text.write_text("Sufre tos y disnea.\nAlta.\n", "utf-8")
     out = tmp_path / "student"
-    more = ("--texts", text, *options)
+    more = ("--texts", text, *options, "--training.max_steps", 1)
     done = run("distill-ner", whole / "model", config, "-o", out, *more)
     assert done.exit_code == 0, done.output
     assert spacy.load(out / "model-best").pipe_names[1:3] == ["transformer", "ner"]

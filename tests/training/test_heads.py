@@ -29,36 +29,44 @@ from tests.training.several import (
 )
 
 Gradients = dict[str, np.ndarray]
+Pair = tuple[Language, TaskCorpora]
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
-def make_pipeline(encoder: Path, folder: Path, **settings: Any) -> tuple[Language, TaskCorpora]:
-    """A pipeline of two heads, without dropout, and its corpora: the same notes for both heads."""
+@pytest.fixture(scope="module")
+def made(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """A pipeline of two heads, without dropout, and its corpora: the same notes for both heads.
+
+    Its weights must not be changed.
+    """
     docs = make_docs(NOTES, SIGNS, "SIGN", "signs")
     for doc, other in zip(docs, make_docs(NOTES, {"Sufre", "Sin"}, "VERB", "verbs"), strict=True):
         doc.spans["verbs"] = [doc[s.start : s.end] for s in other.spans["verbs"]]
         for span in doc.spans["verbs"]:
             span.label_ = "VERB"
-    write_docs(docs, folder / "notes.spacy")
-    path = str(folder / "notes.spacy")
+    path = tmp_path_factory.mktemp("heads") / "notes.spacy"
+    write_docs(docs, path)
     tasks = {
-        "both": {"path": path, "heads": ["signs", "verbs"], **settings},
-        "one": {"path": path, "heads": ["signs"], **settings},
-        "two": {"path": path, "heads": ["verbs"], **settings},
+        name: {"path": str(path), "heads": heads}
+        for name, heads in (("both", ["signs", "verbs"]), ("one", ["signs"]), ("two", ["verbs"]))
+    }
+    settings = {
+        "components.transformer.model.transformer_config": NO_DROPOUT,
+        "components.signs.model.dropout": 0.0,
+        "components.verbs.model.dropout": 0.0,
+        "components.transformer.model.precision": "fp32",
     }
     heads = {"signs": make_ner("signs"), "verbs": make_ner("verbs")}
-    config = make_config(
-        encoder,
-        heads,
-        tasks,
-        {
-            "components.transformer.model.transformer_config": NO_DROPOUT,
-            "components.signs.model.dropout": 0.0,
-            "components.verbs.model.dropout": 0.0,
-            "components.transformer.model.precision": "fp32",
-        },
-    )
-    return init_pipeline(config), make_task_corpora(tasks)
+    nlp = init_pipeline(make_config(tiny_encoder, heads, tasks, settings))
+    return nlp, make_task_corpora(tasks)
+
+
+@pytest.fixture
+def pair(made: Pair) -> Pair:
+    """The same without gradients."""
+    for pipe in ("transformer", "signs", "verbs"):
+        gradients_of(made[0], pipe)
+    return made
 
 
 def make_updates(nlp: Language, corpus: TaskCorpora, frozen: Iterable[str] = ()) -> TaskUpdates:
@@ -104,10 +112,8 @@ def gradients_of(nlp: Language, pipe: str) -> Gradients:
     return found
 
 
-def test_the_gradient_of_the_encoder_is_the_sum_of_its_heads(
-    tiny_encoder: Path, tmp_path: Path
-) -> None:
-    nlp, corpus = make_pipeline(tiny_encoder, tmp_path)
+def test_the_gradient_of_the_encoder_is_the_sum_of_its_heads(pair: Pair) -> None:
+    nlp, corpus = pair
     updates = make_updates(nlp, corpus)
     found = {}
     for task in ("both", "one", "two"):
@@ -125,13 +131,14 @@ def test_the_gradient_of_the_encoder_is_the_sum_of_its_heads(
             np.testing.assert_array_equal(gradient, alone[pipe][key])
 
 
-def test_the_encoder_runs_once_for_each_task(tiny_encoder: Path, tmp_path: Path) -> None:
-    nlp, corpus = make_pipeline(tiny_encoder, tmp_path)
+def test_the_encoder_runs_once_for_each_task(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp, corpus = pair
     updates = make_updates(nlp, corpus)
     shim = nlp.get_pipe("transformer").model.shim  # type: ignore[attr-defined]
     begun = []
     begin = shim.begin_update
-    shim.begin_update = lambda inputs: (begun.append(inputs), begin(inputs))[1]
+    counted = lambda inputs: (begun.append(inputs), begin(inputs))[1]  # noqa: E731
+    monkeypatch.setattr(shim, "begin_update", counted)
     for tasks, times in ((["both"], 1), (["one"], 1), (["one", "two"], 2)):
         begun.clear()
         update(updates, of_tasks(nlp, corpus, *tasks))
@@ -179,9 +186,9 @@ def test_what_a_task_excludes_does_not_move(tiny_encoder: Path, tmp_path: Path) 
             before[name] = now
 
 
-@pytest.mark.parametrize("weight", [0.3, 2.0])
-def test_a_weight_scales_gradients(tiny_encoder: Path, tmp_path: Path, weight: float) -> None:
-    nlp, corpus = make_pipeline(tiny_encoder, tmp_path)
+def test_a_weight_scales_gradients(pair: Pair) -> None:
+    weight = 0.3
+    nlp, corpus = pair
     plain = make_updates(nlp, corpus)
     tasks = dict(corpus.tasks)
     tasks["one"] = tasks["one"].model_copy(update={"weight": weight})
@@ -203,9 +210,9 @@ def test_a_weight_scales_gradients(tiny_encoder: Path, tmp_path: Path, weight: f
         np.testing.assert_allclose(gradient, (1 + weight) * expected[0][key], rtol=1e-4, atol=1e-7)
 
 
-def test_frozen_heads_get_nothing(tiny_encoder: Path, tmp_path: Path) -> None:
+def test_frozen_heads_get_nothing(pair: Pair) -> None:
     """The last listener is frozen: the encoder still gets the gradient of the other head."""
-    nlp, corpus = make_pipeline(tiny_encoder, tmp_path)
+    nlp, corpus = pair
     updates = make_updates(nlp, corpus)
     update(updates, of_tasks(nlp, corpus, "one"))
     expected = gradients_of(nlp, "transformer")
@@ -248,34 +255,30 @@ def test_the_last_head_has_nothing_to_learn(tiny_encoder: Path, tmp_path: Path) 
         assert max(np.abs(gradient).max() for gradient in gradients.values()) > 1e-4
 
 
-def test_heads_are_what_learns_from_annotation(tiny_encoder: Path, tmp_path: Path) -> None:
-    nlp, _ = make_pipeline(tiny_encoder, tmp_path)
+def test_heads_are_what_learns_from_annotation(pair: Pair) -> None:
+    nlp, _ = pair
     assert find_heads(nlp) == ["signs", "verbs"]
     every = make_task_corpora({"all": {"path": "x"}})
     assert find_task_heads(nlp, every.tasks, ["verbs"]) == {"all": {"signs"}}
 
 
-@pytest.mark.parametrize(
-    ("heads", "frozen", "message"),
-    [
+def test_heads_that_do_not_fit(pair: Pair) -> None:
+    nlp, _ = pair
+    rows: list[tuple[list[str], list[str], str]] = [
         (["signs"], [], r"\[components.verbs\] learns from no corpus: put it into heads"),
         (["signs", "verb"], [], "'verb', which is not in the pipeline; did you mean verbs"),
         (["signs", "verbs"], ["verbs"], "'verbs', which is in .* frozen_components"),
         (["signs", "transformer"], ["verbs"], "'transformer', an encoder, which learns"),
         (["signs", "sentences"], ["verbs"], "'sentences', which learns nothing; want some of sig"),
-    ],
-)
-def test_heads_that_do_not_fit(
-    tiny_encoder: Path, tmp_path: Path, heads: list[str], frozen: list[str], message: str
-) -> None:
-    nlp, _ = make_pipeline(tiny_encoder, tmp_path)
-    corpus = make_task_corpora({"a": {"path": "x", "heads": heads}})
-    with pytest.raises(BioclinError, match=message):
-        find_task_heads(nlp, corpus.tasks, frozen)
+    ]
+    for heads, frozen, message in rows:
+        corpus = make_task_corpora({"a": {"path": "x", "heads": heads}})
+        with pytest.raises(BioclinError, match=message):
+            find_task_heads(nlp, corpus.tasks, frozen)
 
 
-def test_losses_are_means_over_batches(tiny_encoder: Path, tmp_path: Path) -> None:
-    nlp, corpus = make_pipeline(tiny_encoder, tmp_path)
+def test_losses_are_means_over_batches(pair: Pair) -> None:
+    nlp, corpus = pair
     updates = make_updates(nlp, corpus)
     for task in ("both", "one", "one", "two"):
         update(updates, of_tasks(nlp, corpus, task))

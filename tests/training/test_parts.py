@@ -36,8 +36,7 @@ def read_parts(nlp: Language, doc: Doc, folder: Path) -> list[str]:
     return [eg.reference.text for eg in read(nlp)]
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "bytes", "unigram"])
-@pytest.mark.parametrize("window", [16, 33, 64])
+@pytest.mark.parametrize(("kind", "window"), [("wordpiece", 16), ("bytes", 33), ("unigram", 64)])
 def test_parts_are_windows(kind: str, window: int, tmp_path: Path) -> None:
     nlp = make_pipeline(make_encoder(tmp_path / "encoder", "bert", kind), window=window)
     nlp.initialize()

@@ -12,20 +12,17 @@ from spacy_bioclin.training.schedules import make_warmup_linear
 RATES = [2.0, 4.0, 6.0, 5.25, 4.5, 3.75, 3.0, 2.25, 1.5, 0.75, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("warmup", [{"warmup": 0.2}, {"warmup_steps": 2}])
-def test_rises_and_falls_linearly(warmup: dict[str, float]) -> None:
-    rates = list(islice(make_warmup_linear(6.0, total_steps=10, **warmup), 12))
-    assert rates == pytest.approx(RATES)
+def test_rises_and_falls_linearly() -> None:
+    for warmup in ({"warmup": 0.2}, {"warmup_steps": 2}):
+        rates = list(islice(make_warmup_linear(6.0, total_steps=10, **warmup), 12))
+        assert rates == pytest.approx(RATES)
 
 
-@pytest.mark.parametrize("total", [1, 3])
-def test_short_trainings(total: int) -> None:
-    rates = list(islice(make_warmup_linear(1.0, 0.1, total_steps=total), total + 1))
-    assert rates[0] == 1.0
-    assert rates[-1] == 0.0
-
-
-def test_more_warmup_than_training() -> None:
+def test_short_trainings_and_more_warmup_than_training() -> None:
+    for total in (1, 3):
+        rates = list(islice(make_warmup_linear(1.0, 0.1, total_steps=total), total + 1))
+        assert rates[0] == 1.0
+        assert rates[-1] == 0.0
     rates = list(islice(make_warmup_linear(1.0, total_steps=2, warmup_steps=3), 5))
     assert rates == [0.25, 0.5, 0.75, 0.0, 0.0]
 
@@ -49,33 +46,28 @@ def test_continues_after_pickling() -> None:
     assert list(islice(copied, 9)) == pytest.approx(RATES[3:])
 
 
-@pytest.mark.parametrize("warmup", [-0.1, 1.0, 100])
-def test_a_warmup_that_is_not_a_share(warmup: float) -> None:
-    with pytest.raises(BioclinError, match=rf"warmup = {warmup}, .*want a share"):
-        make_warmup_linear(1.0, warmup, total_steps=10)
+def test_warmups_that_cannot_be() -> None:
+    for warmup in (-0.1, 1.0, 100):
+        with pytest.raises(BioclinError, match=rf"warmup = {warmup}, .*want a share"):
+            make_warmup_linear(1.0, warmup, total_steps=10)
+    for warmup, steps in ((0.1, 3), (0.0, -1)):
+        with pytest.raises(BioclinError, match="want one of them"):
+            make_warmup_linear(1.0, warmup, total_steps=10, warmup_steps=steps)
 
 
-@pytest.mark.parametrize(
-    ("encoder", "rate", "warmup"),
-    [
+def test_auto_suits_the_encoder() -> None:
+    for encoder, rate, warmup in (
         ("bioclin-sm", 5e-4, 0.05),
         ("bioclin-compact", 5e-4, 0.05),
         ("PlanTL-GOB-ES/bsc-bio-ehr-es", 3e-5, 0.1),
         (None, 5e-5, 0.1),
         ("${paths.encoder}", 5e-5, 0.1),  # what spaCy passes outside of training runs
-    ],
-)
-def test_auto_suits_the_encoder(encoder: str | None, rate: float, warmup: float) -> None:
-    def make(peak: Any, share: Any, **more: Any) -> list[float]:
-        return list(islice(make_warmup_linear(peak, share, total_steps=100, **more), 100))
+    ):
 
-    assert make("auto", "auto", encoder=encoder) == make(rate, warmup)
-    assert make(1e-3, "auto", encoder=encoder) == make(1e-3, warmup)
-    assert make("auto", 0.5, encoder=encoder) == make(rate, 0.5)
-    assert make(1.0, "auto", warmup_steps=7) == make(1.0, 0.0, warmup_steps=7)
+        def make(peak: Any, share: Any, **more: Any) -> list[float]:
+            return list(islice(make_warmup_linear(peak, share, total_steps=100, **more), 100))
 
-
-@pytest.mark.parametrize(("warmup", "steps"), [(0.1, 3), (0.0, -1)])
-def test_two_warmups_and_a_negative_one(warmup: float, steps: int) -> None:
-    with pytest.raises(BioclinError, match="want one of them"):
-        make_warmup_linear(1.0, warmup, total_steps=10, warmup_steps=steps)
+        assert make("auto", "auto", encoder=encoder) == make(rate, warmup)
+        assert make(1e-3, "auto", encoder=encoder) == make(1e-3, warmup)
+        assert make("auto", 0.5, encoder=encoder) == make(rate, 0.5)
+        assert make(1.0, "auto", warmup_steps=7) == make(1.0, 0.0, warmup_steps=7)

@@ -12,11 +12,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_config
 
-from benchmarks.training.trainer_huggingface import (
-    NO_DROPOUT,
-    TokenClassifier,
-    untag_shared_pieces,
-)
 from spacy_bioclin.catalog.recipes import apply_recipe, apply_settings, find_recipe, set_learn_rate
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +30,10 @@ def make_pipeline(encoder: Path, clip: float) -> tuple[Language, Any, list[Examp
     apply_recipe(config, find_recipe("carrino-2022"))
     changes = {
         "paths.encoder": str(encoder),
-        "components.transformer.model.transformer_config": NO_DROPOUT,
+        "components.transformer.model.transformer_config": {
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+        },
         "components.transformer.model.precision": "fp32",
         "components.transformer.model.window": 64,
         "components.transformer.model.stride": 64,
@@ -83,6 +81,8 @@ def trainer_scores(
     docs (list[Doc]): With gold entities.
     RETURNS (ndarray): As `our_scores`.
     """
+    from benchmarks.training.trainer_huggingface import TokenClassifier
+
     ner = nlp.get_pipe("ner")
     head = ner.model.get_ref("head").shims[0].module.output
     tags = ner.tag_sets[0]
@@ -97,6 +97,7 @@ def trainer_scores(
     return np.concatenate(list(model.predict(docs)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fresh_accelerate")
 @pytest.mark.parametrize(("clip", "tolerance"), [(0.0, 1e-5), (1.0, 1e-3)])
 def test_same_scores_after_some_updates(
@@ -106,6 +107,8 @@ def test_same_scores_after_some_updates(
 
     Tokens without a piece of their own have no tag: Trainer gives a piece one tag, ours each token.
     """
+    from benchmarks.training.trainer_huggingface import untag_shared_pieces
+
     nlp, optimizer, examples = make_pipeline(tiny_encoder, clip)
     docs = [eg.reference for eg in examples]
     tokenizer = nlp.get_pipe("transformer").model.tokenizer
