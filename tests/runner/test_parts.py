@@ -3,11 +3,9 @@
 import errno
 import json
 import os
-import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -18,31 +16,11 @@ from spacy_bioclin.runner.forms import open_form
 from spacy_bioclin.runner.parts import add_counts, cut, make_output
 from spacy_bioclin.runner.paths import check_output
 from spacy_bioclin.runner.records import Columns, Record, Unreadable, encode_lines
-from spacy_bioclin.runner.work import Done, Work
+from spacy_bioclin.runner.work import Work
+from tests.runner.light import start, start_and_die, start_and_fail, upper
 
 N = 250
 SETTINGS = {"input": "a", "policy": "b"}
-
-
-def upper(part):
-    rows = [{**record.row, "text": record.row["text"].upper()} for record in part.records]
-    return Done(encode_lines(rows), {"written": len(rows), "of": {"all": len(rows)}})
-
-
-def start():
-    return upper
-
-
-def start_and_fail():
-    raise BioclinError("no such pipeline")
-
-
-def die(part):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def start_and_die():
-    return die
 
 
 @pytest.fixture
@@ -68,15 +46,12 @@ def wanted(n=N):
 def failing(after, error):
     """Work that stops at a part."""
 
-    def begin():
-        def work(part):
-            if part.number == after:
-                raise error
-            return upper(part)
+    def work(part):
+        if part.number == after:
+            raise error
+        return upper(part)
 
-        return work
-
-    return begin
+    return lambda: work
 
 
 def test_cut_by_position_whatever_is_skipped():
@@ -142,16 +117,13 @@ def test_nothing_is_left_if_no_part_is_finished(source, tmp_path):
 def refuse(numbers):
     """Work that refuses some records."""
 
-    def begin():
-        def work(part):
-            good = [record for record in part.records if record.number not in numbers]
-            bad = [record.place for record in part.records if record.number in numbers]
-            done = upper(part._replace(records=good))
-            return done._replace(refused=[{"place": p, "reason": f"{p}: leak"} for p in bad])
+    def work(part):
+        good = [record for record in part.records if record.number not in numbers]
+        bad = [record.place for record in part.records if record.number in numbers]
+        done = upper(part._replace(records=good))
+        return done._replace(refused=[{"place": p, "reason": f"{p}: leak"} for p in bad])
 
-        return work
-
-    return begin
+    return lambda: work
 
 
 def test_refused_records_stop_the_run_or_are_counted(source, tmp_path):
@@ -221,73 +193,55 @@ class FullDisk:
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux")
-@pytest.mark.parametrize("where", ["manifest", "00000001", "joined", "audit"])
-def test_disk_full(where, source, tmp_path, monkeypatch):
-    out = tmp_path / "out.jsonl"
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", FullDisk(where))
-        with pytest.raises(BioclinError, match=r"disk is full.*--resume"):
-            run(source, out)
-    assert not out.exists()
-    left = {path.name for path in tmp_path.rglob("*")}
-    assert not left & {"joined", "audit"}
-    assert not any(name.endswith(".partial") for name in left)
-    run(source, out, resume=True)
-    assert out.read_bytes() == wanted()
+def test_disk_full(source, tmp_path, monkeypatch):
+    for where in ("manifest", "00000001", "joined", "audit"):
+        folder = tmp_path / where
+        out = folder / "out.jsonl"
+        folder.mkdir()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", FullDisk(where))
+            with pytest.raises(BioclinError, match=r"disk is full.*--resume"):
+                run(source, out)
+        assert not out.exists()
+        left = {path.name for path in folder.rglob("*")}
+        assert not left & {"joined", "audit"}
+        assert not any(name.endswith(".partial") for name in left)
+        run(source, out, resume=True)
+        assert out.read_bytes() == wanted()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("begin", "message"),
-    [(start_and_fail, "no such pipeline"), (start_and_die, "--processes")],
-)
-def test_failing_processes(begin, message, source, tmp_path):
-    with pytest.raises(BioclinError, match=message):
-        run(source, tmp_path / "out.jsonl", begin=begin, processes=2)
-    assert not (tmp_path / "out.jsonl").exists()
+def test_failing_processes(tmp_path):
+    source = tmp_path / "one.jsonl"  # each note costs processes
+    source.write_text('{"text": "nota"}')
+    for begin, message in ((start_and_fail, "no such pipeline"), (start_and_die, "--processes")):
+        with pytest.raises(BioclinError, match=message):
+            run(source, tmp_path / "out.jsonl", begin=begin, processes=2)
+        assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_workers_end_when_their_parent_is_killed(tmp_path):
+    """They have its stdout: who reads that comes to its end when all of them have ended."""
     script = tmp_path / "parent.py"
     script.write_text(
-        textwrap.dedent(f"""
-        import os, time
+        textwrap.dedent("""
+        import os, threading
         from spacy_bioclin.parallel import map_parts
         def work(part):
-            open({str(tmp_path)!r} + f"/{{os.getpid()}}.pid", "w").close()
-            time.sleep(60)
+            os.write(1, b"!")
+            threading.Event().wait()
         def start():
             return work
         if __name__ == "__main__":
             list(map_parts(start, [1, 2], 2))
         """)
     )
-    parent = subprocess.Popen([sys.executable, script])
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE)
     try:
-        wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2, parent)
+        assert parent.stdout.read(2) == b"!!"
     finally:
         parent.kill()
-        parent.wait()
-    workers = [int(path.stem) for path in tmp_path.glob("*.pid")]
-    wait_for(lambda: not any(map(is_alive, workers)))
-
-
-def wait_for(condition, process=None):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        assert process is None or process.poll() is None
-        time.sleep(0.05)
-
-
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # An orphan that nobody waits for is still listed.
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(")")[2].split()[0] != "Z"
+    assert parent.communicate(timeout=120)[0] == b""
 
 
 def test_inputs_are_never_the_output(tmp_path):
@@ -304,9 +258,8 @@ def test_inputs_are_never_the_output(tmp_path):
     with pytest.raises(BioclinError, match="is the input"):
         check_inputs(tmp_path / "soft", [folder])
     for out in ("notes/out", "soft/a/b"):
-        options = {"overwrite": True, "resume": False}
         with pytest.raises(BioclinError, match="outside it"):
-            check_output(folder, tmp_path / out, **options)
+            check_output(folder, tmp_path / out, overwrite=True, resume=False)
     with pytest.raises(BioclinError, match="or holds it"):
         check_inputs(tmp_path, [folder])
     check_inputs(tmp_path / "notes2", [folder, source])

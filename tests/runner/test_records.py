@@ -98,7 +98,7 @@ def test_parquet_keeps_types_and_drops_metadata(tmp_path):
         ],
         metadata={"made for": "somebody"},
     )
-    seen = datetime.datetime(2020, 2, 29, 12, tzinfo=datetime.timezone.utc)
+    seen = datetime.datetime(2020, 2, 29, 12, tzinfo=datetime.UTC)
     row = {"text": "uno", "seen": seen, "codes": [{"code": "J18", "n": 2}], "ward": "a"}
     rows = [{**row, "name": "x"}, {"text": "dos"}, {**row, "codes": []}]
     source = tmp_path / "notes.parquet"

@@ -1,7 +1,6 @@
 """How notes that wait are cut into batches, and what becomes of those that nobody waits for."""
 
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -22,18 +21,18 @@ class Held:
     """A batcher whose pipeline waits at its first note until `go` is set."""
 
     def __init__(self, **limits: Any) -> None:
-        self.go = threading.Event()
+        self.held, self.go = threading.Event(), threading.Event()
         self.batches: list[tuple[int, int]] = []
         self.batcher = Batcher(
             spacy.blank("es"), Limits(**limits), lambda n, words: self.batches.append((n, words))
         )
         self.batcher.start()
         self.batcher.submit(["uno"], self.hold)
-        while len(self.batcher):
-            time.sleep(0.001)
+        assert self.held.wait(120)
 
     def hold(self, doc: Doc) -> dict[str, Any]:
-        self.go.wait(20)
+        self.held.set()
+        self.go.wait(120)
         return {}
 
 
@@ -44,7 +43,7 @@ def test_batches_are_cut_by_words() -> None:
     done = held.batcher.submit(texts, read)
     assert len(held.batcher) == 6 and held.batcher.n_words == 14 and held.batcher.n_chars == 23
     held.go.set()
-    assert [one.result(20) for one in done] == [{"text": text} for text in texts]
+    assert [one.result(120) for one in done] == [{"text": text} for text in texts]
     held.batcher.stop()
     assert held.batches == [(1, 1), (2, 4), (1, 2), (1, 7), (2, 1)]
     assert len(held.batcher) == held.batcher.n_words == held.batcher.n_chars == 0
@@ -57,7 +56,7 @@ def test_the_queue_is_bounded() -> None:
         held.batcher.submit(["c", "d"], read)  # all of a request, or nothing
     done += held.batcher.submit(["e"], read)
     held.go.set()
-    assert [one.result(20)["text"] for one in done] == ["a", "b", "e"]
+    assert [one.result(120)["text"] for one in done] == ["a", "b", "e"]
     held.batcher.stop()
 
 
@@ -66,7 +65,7 @@ def test_notes_that_nobody_waits_for_are_left_out() -> None:
     first, second = held.batcher.submit(["a", "b"], read)
     assert first.cancel()
     held.go.set()
-    assert second.result(20) == {"text": "b"}
+    assert second.result(120) == {"text": "b"}
     held.batcher.stop()
     assert first.cancelled()
 
@@ -79,9 +78,9 @@ def test_an_answer_that_fails_is_an_error_of_its_note() -> None:
     [bad] = held.batcher.submit(["Xabina"], fail)
     [good] = held.batcher.submit(["b"], read)
     held.go.set()
-    error = bad.result(20)
+    error = bad.result(120)
     assert isinstance(error, BioclinError) and "note 1: the pipeline failed with Key" in str(error)
-    assert "Xabina" not in str(error) and good.result(20) == {"text": "b"}
+    assert "Xabina" not in str(error) and good.result(120) == {"text": "b"}
     held.batcher.stop()
     assert not held.batcher.is_alive
 

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +139,10 @@ def test_ids_go_on_from_part_to_part(ready: Path, tmp_path: Path) -> None:
 
 
 def test_the_time_of_a_run_is_now(ready: Path, tmp_path: Path) -> None:
-    before = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+    before = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     done = run(ready, tmp_path / "t.csv", "--to", "omop", "--id-column", "note_id")
     assert done.exit_code == 0, done.output
-    after = datetime.now(timezone.utc).replace(tzinfo=None)
+    after = datetime.now(UTC).replace(tzinfo=None)
     times = {row["nlp_datetime"] for row in read_table(tmp_path / "t.csv")}
     assert len(times) == 1 and before <= datetime.fromisoformat(times.pop()) <= after
     assert "nlp_datetime" not in read_run(tmp_path / "t.csv")["output"]  # else no --resume

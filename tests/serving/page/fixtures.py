@@ -1,23 +1,14 @@
-"""The page of a service in Chromium, and a small pipeline that has something to show."""
+"""What the tests of the page share: a small pipeline that has something to show, and how the page
+is opened and read."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pytest
-import spacy
-from spacy.language import Language
-from spacy.tokens import Doc
-
-from spacy_bioclin.annotations.relations import Relation, set_relations
-from spacy_bioclin.linking.kb.build import build_kb
-from spacy_bioclin.linking.kb.concepts import Concept
-from spacy_bioclin.spans import install_extensions
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from spacy.language import Language
+    from spacy.tokens import Doc
 
 NOTE = """Paciente: Xabina. DNI 12345678Z
 
@@ -30,13 +21,16 @@ Madre con cáncer de mama izquierda.
 Tratamiento:
 Amoxicilina 500 mg.
 """
+OPTIONS: Any = {"locale": "en-US", "viewport": {"width": 1360, "height": 900}}
 EVIL = "<img src=x onerror=window.hacked=1>"
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
-@Language.component("tests_page_extras")
-def add_extras(doc: Doc) -> Doc:
+def add_extras(doc: "Doc") -> "Doc":
     """Give spans probabilities, and relate each drug to each disease."""
+    import numpy as np
+
+    from spacy_bioclin.annotations.relations import Relation, set_relations
+
     group = doc.spans["clinical"]
     scores = [0.9 if span.label_ == "BODY" else 0.4 for span in group]
     group.attrs["scores"] = np.array(scores, np.float32)
@@ -52,8 +46,13 @@ def add_extras(doc: Doc) -> Doc:
     return doc
 
 
-def make_nlp(kb: str) -> Language:
+def make_nlp(kb: str) -> "Language":
     """Make a pipeline with sections, entities, overlapping spans, concepts, relations and PHI."""
+    import spacy
+
+    from spacy_bioclin.spans import install_extensions
+
+    spacy.Language.component("tests_page_extras", func=add_extras)
     install_extensions()  # as a tagger does
     tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
     nlp = spacy.blank("es", config={"nlp": {"tokenizer": tokenizer}})
@@ -83,55 +82,22 @@ def make_nlp(kb: str) -> Language:
     return nlp
 
 
-@pytest.fixture(scope="session")
-def page_nlp(tmp_path_factory: pytest.TempPathFactory) -> Language:
-    """The small pipeline."""
-    concepts = (
-        Concept("C1", "neumonía", "es", definition="Inflamación <b>del</b> pulmón."),
-        Concept("C2", "fiebre", "es"),
-    )
-    return make_nlp(str(build_kb(concepts, tmp_path_factory.mktemp("page") / "kb", meta={}).path))
-
-
-@pytest.fixture(scope="module")
-def page_url(page_nlp: Language) -> Iterator[str]:
-    """The address of a service of the small pipeline."""
-    from tests.serving.util import running
-
-    with running(page_nlp) as service:
-        yield f"{service.url}/"
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    """Chromium. It ends with its module, because other tests cannot use asyncio beside it."""
-    api = pytest.importorskip("playwright.sync_api", reason="the page is tested with playwright")
-    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if program is None:
-        pytest.skip("the page is tested in Chromium, which is not installed")
-    with api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
 @contextmanager
-def opened(
-    browser: "Browser", url: str, *, expected: tuple[str, ...] = (), **options: Any
-) -> "Iterator[Page]":
-    """Open the page. When it closes, no request has left its origin, and nothing has failed.
+def checked(page: "Page", url: str, expected: tuple[str, ...] = ()) -> "Iterator[Page]":
+    """Load the page. At the end of the block, no request has left its origin, and nothing has
+    failed.
 
     expected (tuple[str, ...]): Parts of messages on the console that are no failure.
-    options: Of the browser's context: "locale", "color_scheme", "viewport" and others.
     """
-    options = {"locale": "en-US", "viewport": {"width": 1360, "height": 900}, **options}
-    context = browser.new_context(**options)
-    page = context.new_page()
     requests: list[str] = []
     messages: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
+    listeners: dict[Any, Any] = {
+        "request": lambda request: requests.append(request.url),
+        "console": lambda message: messages.append(message.text),
+        "pageerror": lambda error: messages.append(str(error)),
+    }
+    for event, listener in listeners.items():
+        page.on(event, listener)
     page.goto(url)
     yield page
     assert [each for each in requests if not each.startswith((url, "blob:"))] == []
@@ -139,14 +105,24 @@ def opened(
     assert left == []
     stores = "[localStorage.length, sessionStorage.length, document.cookie]"
     assert page.evaluate(stores) == [0, 0, ""]
-    context.close()
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
 
 
-@pytest.fixture
-def page(browser: "Browser", page_url: str) -> "Iterator[Page]":
-    """The page, opened in English."""
-    with opened(browser, page_url) as found:
-        yield found
+@contextmanager
+def opened(
+    browser: "Browser", url: str, *, expected: tuple[str, ...] = (), **options: Any
+) -> "Iterator[Page]":
+    """Open the page in a context of its own; see `checked`.
+
+    options: Of the context: "locale", "color_scheme", "viewport" and others.
+    """
+    context = browser.new_context(**{**OPTIONS, **options})
+    try:
+        with checked(context.new_page(), url, expected) as page:
+            yield page
+    finally:
+        context.close()
 
 
 def annotate(page: "Page", text: str = NOTE) -> None:

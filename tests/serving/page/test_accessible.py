@@ -10,6 +10,7 @@ from tests.serving.page.fixtures import annotate, opened
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.slow  # as all tests in a browser
 N_HUES = 12
 
 
@@ -21,22 +22,32 @@ def find_violations(page: "Page") -> list[Any]:
     return [(each["id"], each["help"], [node["html"] for node in each["nodes"]]) for each in found]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_violation(browser: "Browser", page_url: str, theme: Any) -> None:
-    with opened(browser, page_url, color_scheme=theme) as page:
-        page.click("#annotate")  # with an error
-        assert find_violations(page) == []
-        annotate(page)
-        for summary in page.query_selector_all("#labels details:not([open]) summary"):
-            summary.click()
-        page.hover("#note .mark >> nth=0")
-        assert page.is_visible("#card")
-        assert find_violations(page) == []
-        page.click("#list [role=option]")
+def test_axe_finds_no_violation(page: "Page") -> None:
+    page.click("#annotate")  # with an error
+    assert find_violations(page) == []
+    show_everything(page)
+    assert find_violations(page) == []
+    page.click("#list [role=option]")
+    page.click("#tab-safe")
+    page.focus("#safe-note [role=button]")
+    assert page.is_visible("#card")
+    assert find_violations(page) == []
+
+
+def show_everything(page: "Page") -> None:
+    annotate(page)
+    for summary in page.query_selector_all("#labels details:not([open]) summary"):
+        summary.click()
+    page.hover("#note .mark >> nth=0")
+    assert page.is_visible("#card")
+
+
+def test_axe_finds_no_violation_in_the_dark(browser: "Browser", page_url: str) -> None:
+    with opened(browser, page_url, color_scheme="dark") as page:
+        show_everything(page)
         assert find_violations(page) == []
         page.click("#tab-safe")
         page.focus("#safe-note [role=button]")
-        assert page.is_visible("#card")
         assert find_violations(page) == []
 
 
@@ -46,7 +57,6 @@ def test_axe_finds_no_violation_on_a_telephone_in_spanish(
     small = {"width": 390, "height": 800}
     with opened(browser, page_url, locale="es-ES", viewport=small) as page:
         annotate(page)
-        assert find_violations(page) == []
         page.evaluate("document.getElementById('key-form').hidden = false")
         assert find_violations(page) == []
 
@@ -66,15 +76,10 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_contrast_is_that_of_wcag() -> None:
-    assert contrast("rgb(0, 0, 0)", "rgb(255, 255, 255)") == pytest.approx(21)
-    assert contrast("rgb(119, 119, 119)", "rgb(255, 255, 255)") == pytest.approx(4.48, abs=0.01)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_labels_can_be_read_in_every_hue(browser: "Browser", page_url: str, theme: Any) -> None:
+def test_labels_can_be_read_in_every_hue(page: "Page") -> None:
     # axe-core does not see text that a style sheet writes.
-    with opened(browser, page_url, color_scheme=theme) as page:
+    for theme in ("Dark", "Light"):
+        page.select_option("#theme", label=theme)
         rows = page.evaluate(
             """(n) => Array.from({length: n}, (_, i) => {
                 const mark = document.createElement("span");
@@ -89,3 +94,4 @@ def test_labels_can_be_read_in_every_hue(browser: "Browser", page_url: str, them
         for text, label, tint in rows:
             assert contrast(text, tint) >= 4.5 and contrast(label, tint) >= 4.5, (text, label, tint)
         assert len({tint for _, _, tint in rows}) == N_HUES
+        assert luminance(rows[0][2]) < 0.5 or theme == "Light"

@@ -9,7 +9,7 @@ from tests.serving.page.fixtures import annotate, list_marks, opened
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.slow  # as a file, with the start of the browser
+pytestmark = pytest.mark.slow  # as all tests in a browser
 
 WHERE = "document.activeElement.id || document.activeElement.textContent"
 

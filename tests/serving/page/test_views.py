@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
 import pytest
-from spacy.language import Language
 
 from tests.serving.page.fixtures import NOTE, annotate, list_marks, opened, text_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
+    from spacy.language import Language
 
-pytestmark = pytest.mark.slow  # together; test_accessible.py opens every view
+pytestmark = pytest.mark.slow  # as all tests in a browser
 
 SAFE = (
     NOTE.replace("Xabina", "[NOMBRE_SUJETO_ASISTENCIA]")
@@ -242,6 +242,7 @@ def test_the_theme_is_chosen(page: "Page") -> None:
     page.emulate_media(color_scheme="dark")
     page.select_option("#theme", label="System")
     assert page.evaluate(paper) == "rgb(16, 21, 24)"
+    page.emulate_media(color_scheme="light")  # other tests use this window too
 
 
 def test_an_invented_note_and_an_empty_one(page: "Page") -> None:
@@ -259,7 +260,7 @@ def test_an_invented_note_and_an_empty_one(page: "Page") -> None:
     assert text_of(page, "#status").startswith("1 entity in ")
 
 
-def test_a_service_with_keys_asks_for_one(browser: "Browser", page_nlp: Language) -> None:
+def test_a_service_with_keys_asks_for_one(browser: "Browser", page_nlp: "Language") -> None:
     from tests.serving.util import running
 
     key = "a-key-of-sixteen-or-more"
@@ -280,7 +281,7 @@ def test_a_service_with_keys_asks_for_one(browser: "Browser", page_nlp: Language
         assert not page.is_visible("#key-form") and text_of(page, "#problem") == ""
 
 
-def test_errors_are_sentences(browser: "Browser", page_nlp: Language) -> None:
+def test_errors_are_sentences(browser: "Browser", page_nlp: "Language") -> None:
     from tests.serving.util import running
 
     with (
@@ -334,10 +335,10 @@ def test_a_note_that_cannot_be_deidentified_is_still_annotated(
 
 
 def test_a_pipeline_without_deidentification_has_no_such_view(browser: "Browser") -> None:
-    from tests.serving.util import make_nlp, running
+    from tests.serving.util import running, shared_nlp
 
     with (
-        running(make_nlp(deid=False)) as service,
+        running(shared_nlp(deid=False)) as service,
         opened(browser, f"{service.url}/") as page,
     ):
         page.wait_for_selector("#tab-safe", state="hidden")
