@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +73,33 @@ def write() -> Callable[[Path, list[dict[str, Any]]], Path]:
 @pytest.fixture
 def read() -> Callable[[Path], list[dict[str, Any]]]:
     return read_rows
+
+
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the engine of this machine work as it does, without starting processes."""
+    from spacy_bioclin.runner.engines.local import LocalEngine
+    from tests.runner.light import Inside
+
+    module = "spacy_bioclin.runner.engines.local"
+    monkeypatch.setattr(f"{module}.ChildProcess", Inside)
+    monkeypatch.setattr(f"{module}.LocalEngine", lambda *_, **__: LocalEngine(1, apart=True))
+
+
+@pytest.fixture
+def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands load each pipeline once: a test runs many, and none changes it."""
+    import spacy
+
+    load = spacy.load
+
+    def load_once(name: str | Path, *, exclude: Iterable[str] = ()) -> Any:
+        key = str(name), tuple(exclude)
+        if key not in _LOADED:
+            _LOADED[key] = load(name, exclude=exclude)
+        return _LOADED[key]
+
+    monkeypatch.setattr(spacy, "load", load_once)
+
+
+_LOADED: dict[tuple[str, tuple[str, ...]], Any] = {}

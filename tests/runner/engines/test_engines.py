@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.parallel import WorkerDied
 from spacy_bioclin.runner.engines.local import LocalEngine
 from spacy_bioclin.runner.engines.remote import CheckedStart
 from spacy_bioclin.runner.parts import Part
@@ -52,32 +51,6 @@ def ready(tmp_path_factory):
             rows = [json.dumps({"id": f"n{i}", "text": text}) for i, text in enumerate(texts, 1)]
             (folder / f"{name}.jsonl").write_text("\n".join(rows))
         yield folder
-
-
-class Inside:
-    """A worker in this process, which dies of the notes that would end a process of its own."""
-
-    def __class_getitem__(cls, kinds):
-        return cls
-
-    def __init__(self, start, *, one_thread):
-        self.make_part = start()
-
-    def work(self, part):
-        if any("mortal" in record.row["text"] for record in part.records):
-            raise WorkerDied
-        return self.make_part(part)
-
-    def close(self):
-        pass
-
-
-@pytest.fixture
-def inside(monkeypatch):
-    """Let the engine of this machine work as it does, without starting processes."""
-    module = "spacy_bioclin.runner.engines.local"
-    monkeypatch.setattr(f"{module}.ChildProcess", Inside)
-    monkeypatch.setattr(f"{module}.LocalEngine", lambda *_, **__: LocalEngine(1, apart=True))
 
 
 def run(ready, out, engine, *options, notes="bad"):

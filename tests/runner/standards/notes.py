@@ -81,18 +81,15 @@ def add_ids(doc: Doc) -> Doc:
     return doc
 
 
-def write_pipeline(folder: Path, *, with_ids: bool = True) -> Path:
-    """Write a pipeline that finds a disease, two symptoms and a drug, with sections and context.
-
-    with_ids (bool): Give them ids, by a component that only this process has.
-    """
+def write_pipeline(folder: Path) -> Path:
+    """Write a pipeline that finds a disease, two symptoms and a drug, with sections and context,
+    and gives them ids, by a component that only this process has."""
     nlp = spacy.blank("es")
     nlp.add_pipe("bioclin_sentences")
     labels = {"HTA": "DISEASE", "fiebre": "SYMPTOM", "tos": "SYMPTOM", "aspirina": "DRUG"}
     patterns = [{"label": label, "pattern": words} for words, label in labels.items()]
     nlp.add_pipe("entity_ruler").add_patterns(patterns)
-    if with_ids:
-        nlp.add_pipe("test_standards_ids")
+    nlp.add_pipe("test_standards_ids")
     nlp.add_pipe("bioclin_sections")
     nlp.add_pipe("bioclin_context")
     nlp.to_disk(folder)

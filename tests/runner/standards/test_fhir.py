@@ -120,22 +120,19 @@ def test_a_note_by_hand() -> None:
     check(bundle)
 
 
-@pytest.mark.parametrize(
-    ("kinds", "status"),
-    [
+def test_the_status_of_a_condition() -> None:
+    for kinds, status in (
         ([], "confirmed"),
         (["historical"], "confirmed"),
         (["negated"], "refuted"),
         (["uncertain"], "provisional"),
         (["negated", "uncertain"], "unconfirmed"),
         (["negated", "historical"], "refuted"),
-    ],
-)
-def test_the_status_of_a_condition(kinds: list[str], status: str) -> None:
-    doc = make_doc("con TEP", [("TEP", "DISEASE", "", kinds)])
-    [condition] = convert(doc)
-    assert status_of(condition) == status
-    assert "clinicalStatus" not in condition  # a history may go on or be over
+    ):
+        doc = make_doc("con TEP", [("TEP", "DISEASE", "", kinds)])
+        [condition] = convert(doc)
+        assert status_of(condition) == status
+        assert "clinicalStatus" not in condition  # a history may go on or be over
 
 
 def test_other_statuses_can_be_set() -> None:
@@ -146,43 +143,42 @@ def test_other_statuses_can_be_set() -> None:
     assert [status_of(each) for each in found] == ["unconfirmed", "differential"]
 
 
-@pytest.mark.parametrize(
-    ("kinds", "value"),
-    [
+def test_a_finding_is_there_or_not() -> None:
+    for kinds, value in (
         ([], {"valueBoolean": True}),
         (["negated"], {"valueBoolean": False}),
         (["uncertain"], {"dataAbsentReason": UNKNOWN}),
         (["negated", "uncertain"], {"dataAbsentReason": UNKNOWN}),
-    ],
-)
-def test_a_finding_is_there_or_not(kinds: list[str], value: dict[str, Any]) -> None:
-    doc = make_doc("con fiebre", [("fiebre", "SYMPTOM", "HP:0001945", kinds)])
-    [observation] = convert(doc)
-    assert (observation["resourceType"], observation["status"]) == ("Observation", "preliminary")
-    found = {key: each for key, each in observation.items() if "value" in key or "Reason" in key}
-    assert found == value
+    ):
+        doc = make_doc("con fiebre", [("fiebre", "SYMPTOM", "HP:0001945", kinds)])
+        [observation] = convert(doc)
+        assert (observation["resourceType"], observation["status"]) == (
+            "Observation",
+            "preliminary",
+        )
+        found = {
+            key: each for key, each in observation.items() if "value" in key or "Reason" in key
+        }
+        assert found == value
 
 
-@pytest.mark.parametrize(
-    ("category", "kinds", "status"),
-    [
+def test_whether_a_drug_is_taken() -> None:
+    for category, kinds, status in (
         ("home_medication", [], "active"),
         ("home_medication", ["historical"], "unknown"),
         ("home_medication", ["uncertain"], "unknown"),
         ("home_medication", ["negated"], "not-taken"),
         ("evolution", [], "unknown"),
         ("evolution", ["negated"], "not-taken"),
-    ],
-)
-def test_whether_a_drug_is_taken(category: str, kinds: list[str], status: str) -> None:
-    doc = make_doc(
-        "TTO: enalapril",
-        [("enalapril", "DRUG", "", kinds)],
-        sections=[(category, "", "TTO:")],
-    )
-    [statement] = convert(doc)
-    assert statement["status"] == status
-    assert statement["medicationCodeableConcept"] == {"text": "enalapril"}
+    ):
+        doc = make_doc(
+            "TTO: enalapril",
+            [("enalapril", "DRUG", "", kinds)],
+            sections=[(category, "", "TTO:")],
+        )
+        [statement] = convert(doc)
+        assert statement["status"] == status
+        assert statement["medicationCodeableConcept"] == {"text": "enalapril"}
 
 
 def test_what_is_left_out_is_counted() -> None:

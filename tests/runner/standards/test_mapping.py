@@ -17,25 +17,26 @@ from spacy_bioclin.runner.standards.mapping import (
 SNOMED = "http://snomed.info/sct"
 
 
-@pytest.mark.parametrize(
-    ("kb_id", "code"),
-    [
-        ("MESH:D006973", Code("MESH", "D006973", "https://www.nlm.nih.gov/mesh")),
-        ("msh:D006973", Code("MESH", "D006973", "https://www.nlm.nih.gov/mesh")),
-        ("HP:0001945", Code("HP", "HP:0001945", "http://human-phenotype-ontology.org")),
-        ("hpo:0001945", Code("HP", "HP:0001945", "http://human-phenotype-ontology.org")),
-        ("SNOMEDCT_US:38341003", Code("SNOMEDCT", "38341003", SNOMED)),
-        ("UMLS:C0020538", Code("UMLS", "C0020538", "http://terminology.hl7.org/CodeSystem/umls")),
-        ("ICD10:I10", Code("ICD10", "I10", "http://hl7.org/fhir/sid/icd-10")),
-        ("LOINC:10154-3", Code("LOINC", "10154-3", "http://loinc.org")),
-        ("DEMO:0001", Code("demo", "0001", None)),
-        ("38341003", Code(None, "38341003", None)),
-        (":1", Code("", "1", None)),
-        ("DEMO:", Code(None, "DEMO:", None)),
-    ],
+CODES = (
+    ("MESH:D006973", Code("MESH", "D006973", "https://www.nlm.nih.gov/mesh")),
+    ("msh:D006973", Code("MESH", "D006973", "https://www.nlm.nih.gov/mesh")),
+    ("HP:0001945", Code("HP", "HP:0001945", "http://human-phenotype-ontology.org")),
+    ("hpo:0001945", Code("HP", "HP:0001945", "http://human-phenotype-ontology.org")),
+    ("SNOMEDCT_US:38341003", Code("SNOMEDCT", "38341003", SNOMED)),
+    ("UMLS:C0020538", Code("UMLS", "C0020538", "http://terminology.hl7.org/CodeSystem/umls")),
+    ("ICD10:I10", Code("ICD10", "I10", "http://hl7.org/fhir/sid/icd-10")),
+    ("LOINC:10154-3", Code("LOINC", "10154-3", "http://loinc.org")),
+    ("DEMO:0001", Code("demo", "0001", None)),
+    ("38341003", Code(None, "38341003", None)),
+    (":1", Code("", "1", None)),
+    ("DEMO:", Code(None, "DEMO:", None)),
 )
-def test_an_id_is_read_as_a_code(kb_id: str, code: Code) -> None:
-    assert Namespaces(CodeSettings()).split(kb_id) == code
+
+
+def test_an_id_is_read_as_a_code() -> None:
+    namespaces = Namespaces(CodeSettings())
+    wrong = [(kb_id, got) for kb_id, code in CODES if (got := namespaces.split(kb_id)) != code]
+    assert not wrong
 
 
 def test_ids_without_a_prefix_are_of_the_namespace_that_is_set() -> None:
@@ -94,27 +95,26 @@ def test_a_table_may_be_tsv_with_the_needed_columns_only(tmp_path: Path) -> None
     assert read_concept_map(path, namespaces).find(namespaces.split("DEMO:1")) == (Target(7, 0),)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("map.xlsx", "", "ends with .csv or .tsv"),
-        ("map.csv", "code,target_concept_id\n", "no column 'source_code'; it has code, target_"),
-        ("map.csv", "source_code,concept_id\n", "no column 'target_concept_id'; it has source_"),
-        ("map.csv", HEADER + "I10,,ICD10,,\n", "line 2: target_concept_id = '': want a concept_id"),
-        ("map.csv", HEADER + "I10,-1,ICD10,3,\n", "line 2: source_concept_id = '-1': want"),
-        ("map.csv", HEADER + "I10,1,ICD10,2147483648,\n", "target_concept_id = '2147483648'"),
-        ("map.csv", HEADER + "I10,1,ICD10,3,\n,1,ICD10,3,\n", "line 3: no source_code"),
-        ("map.csv", b"source_code,target_concept_id\n\xff,1\n", "not UTF-8"),
-        ("map.csv", HEADER + '"I10,1\n', "not a table"),
-        ("map.csv", None, "no such file"),
-    ],
+WRONG: tuple[tuple[str, str | bytes | None, str], ...] = (
+    ("map.xlsx", "", "ends with .csv or .tsv"),
+    ("map.csv", "code,target_concept_id\n", "no column 'source_code'; it has code, target_"),
+    ("map.csv", "source_code,concept_id\n", "no column 'target_concept_id'; it has source_"),
+    ("map.csv", HEADER + "I10,,ICD10,,\n", "line 2: target_concept_id = '': want a concept_id"),
+    ("map.csv", HEADER + "I10,-1,ICD10,3,\n", "line 2: source_concept_id = '-1': want"),
+    ("map.csv", HEADER + "I10,1,ICD10,2147483648,\n", "target_concept_id = '2147483648'"),
+    ("map.csv", HEADER + "I10,1,ICD10,3,\n,1,ICD10,3,\n", "line 3: no source_code"),
+    ("map.csv", b"source_code,target_concept_id\n\xff,1\n", "not UTF-8"),
+    ("map.csv", HEADER + '"I10,1\n', "not a table"),
+    ("map.csv", None, "no such file"),
 )
-def test_a_wrong_table_is_an_error(
-    tmp_path: Path, name: str, content: str | bytes | None, message: str
-) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(BioclinError, match=message) as caught:
-        read_concept_map(path, Namespaces(CodeSettings()))
-    assert str(path) in str(caught.value)
+
+
+def test_a_wrong_table_is_an_error(tmp_path: Path) -> None:
+    for name, content, message in WRONG:
+        path = tmp_path / name
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        with pytest.raises(BioclinError, match=message) as caught:
+            read_concept_map(path, Namespaces(CodeSettings()))
+        assert str(path) in str(caught.value)

@@ -17,6 +17,7 @@ from spacy_bioclin.runner.standards.omop import NoteNlpRow
 
 from .notes import CONCEPTS_CSV, NOTES, write_pipeline
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 SETTINGS = "nlp_datetime: 2026-11-25T09:30:00\n"
 
 
@@ -24,7 +25,6 @@ SETTINGS = "nlp_datetime: 2026-11-25T09:30:00\n"
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ready")
     write_pipeline(folder / "model")
-    write_pipeline(folder / "plain", with_ids=False)
     (folder / "concepts.csv").write_text(CONCEPTS_CSV, "utf-8")
     (folder / "settings.yml").write_text(SETTINGS, "utf-8")
     write_notes(folder / "notes.jsonl", NOTES)
@@ -148,15 +148,14 @@ def test_the_time_of_a_run_is_now(ready: Path, tmp_path: Path) -> None:
     assert "nlp_datetime" not in read_run(tmp_path / "t.csv")["output"]  # else no --resume
 
 
-@pytest.mark.parametrize("bad", ["x-7", "", 7.5, -1, "7 8", "²", 2**31])
-def test_a_note_id_that_is_no_integer(bad: Any, ready: Path, tmp_path: Path) -> None:
+def test_a_note_id_that_is_no_integer(ready: Path, tmp_path: Path) -> None:
     """Nothing is made up in its place, not even for an empty one."""
-    wanted = ("no 'note_id' (empty)",) if bad == "" else ("--id-column", "bigint")
-    notes = [{"note_id": "7", "text": "tos"}, {"note_id": bad, "text": "tos y fiebre"}]
-    source = write_notes(tmp_path / "notes.jsonl", notes)
-    out = tmp_path / "t.csv"
-    said = fail(to_omop(ready, out, notes=source))
-    assert "line 2: " in said and any(each in said for each in wanted)
+    for bad in ("x-7", "", 7.5, -1, "7 8", "²", 2**31):
+        wanted = ("no 'note_id' (empty)",) if bad == "" else ("--id-column", "bigint")
+        notes = [{"note_id": "7", "text": "tos"}, {"note_id": bad, "text": "tos y fiebre"}]
+        source = write_notes(tmp_path / "notes.jsonl", notes)
+        said = fail(to_omop(ready, tmp_path / "t.csv", notes=source))
+        assert "line 2: " in said and any(each in said for each in wanted), bad
 
 
 def test_more_rows_than_ids(ready: Path, tmp_path: Path) -> None:
@@ -184,15 +183,12 @@ def test_line_ends_in_a_note_stay_in_their_row(ready: Path, tmp_path: Path) -> N
     assert [row["snippet"] for row in read_table(out)] == [text, text]
 
 
-@pytest.mark.slow
-def test_what_cannot_be_converted_is_quarantined(ready: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_converted_is_quarantined(ready: Path, tmp_path: Path, inside: None) -> None:
     """The run goes on, and the ids of rows have no gap."""
     notes = [{"note_id": each, "text": "tos y fiebre"} for each in (7, "x-7", 9, None)]
     source = write_notes(tmp_path / "notes.jsonl", notes)
     out = tmp_path / "t.csv"
-    options = ["--to", "omop", "--id-column", "note_id", "--skip-bad"]
-    command = ["run", ready / "plain", source, out, *options]
-    done = CliRunner().invoke(app, [str(each) for each in command])
+    done = to_omop(ready, out, "--skip-bad", notes=source)
     assert done.exit_code == 0, done.output
     found = [(row["note_nlp_id"], row["note_id"]) for row in read_table(out)]
     assert found == [("1", "7"), ("2", "7"), ("3", "9"), ("4", "9")]
@@ -293,46 +289,41 @@ def test_notes_without_ids_have_no_resources(ready: Path, tmp_path: Path) -> Non
     assert note["identifier"] == [{"value": "a"}]
 
 
-@pytest.mark.parametrize("bad", ["a b", "á", "x" * 65, "a/b"])
-def test_a_patient_that_cannot_be_an_id(bad: str, ready: Path, tmp_path: Path) -> None:
-    notes = [{**NOTES[0]}, {**NOTES[1], "person": bad}]
-    source = write_notes(tmp_path / "n.jsonl", notes)
-    said = fail(run(ready, tmp_path / "f.ndjson", *BUNDLE, notes=source))
-    assert "line 2: 'person' is not the id of a resource" in said and bad not in said
+def test_a_patient_that_cannot_be_an_id(ready: Path, tmp_path: Path) -> None:
+    for bad in ("a b", "á", "x" * 65, "a/b"):
+        notes = [{**NOTES[0]}, {**NOTES[1], "person": bad}]
+        source = write_notes(tmp_path / "n.jsonl", notes)
+        said = fail(run(ready, tmp_path / "f.ndjson", *BUNDLE, notes=source))
+        assert "line 2: 'person' is not the id of a resource" in said and bad not in said
 
 
-@pytest.mark.parametrize(
-    ("out", "options", "wanted"),
-    [
-        ("t.csv", ["--to", "omop"], "--id-column"),
-        ("t.ndjson", ["--to", "fhir"], "--id-column"),
-        ("t.jsonl", ["--to", "omop", "--id-column", "note_id"], "want an ending .csv"),
-        ("t.json", ["--to", "fhir"], "want an ending .ndjson"),
-        ("t.csv", ["--to", "omop", "--keep", "person"], "--keep with --to omop: only for jsonl"),
-        ("t.csv", ["--to", "omop", "--note-text"], "--note-text with --to omop"),
-        ("t.jsonl", ["--snippet"], "--snippet with --to jsonl: only for omop"),
-        ("t.ndjson", ["--to", "fhir", "--concepts", "concepts.csv"], "--concepts with --to fhir"),
-        ("t.jsonl", ["--patient-column", "person"], "--patient-column with --to jsonl"),
-        ("t.jsonl", ["--settings", "settings.yml"], "--settings with --to jsonl"),
-        ("t.ndjson", ["--to", "fhir", "--settings", "settings.yml"], "unknown key 'nlp_datetime'"),
-        (
-            "t.csv",
-            ["--to", "omop", "--id-column", "note_id", "--concepts", "notes.jsonl"],
-            "want a table that ends with .csv",
-        ),
-    ],
-)
+UNFIT: list[tuple[str, list[str], str]] = [
+    ("t.csv", ["--to", "omop"], "--id-column"),
+    ("t.ndjson", ["--to", "fhir"], "--id-column"),
+    ("t.jsonl", ["--to", "omop", "--id-column", "note_id"], "want an ending .csv"),
+    ("t.json", ["--to", "fhir"], "want an ending .ndjson"),
+    ("t.csv", ["--to", "omop", "--keep", "person"], "--keep with --to omop: only for jsonl"),
+    ("t.csv", ["--to", "omop", "--note-text"], "--note-text with --to omop"),
+    ("t.jsonl", ["--snippet"], "--snippet with --to jsonl: only for omop"),
+    ("t.ndjson", ["--to", "fhir", "--concepts", "concepts.csv"], "--concepts with --to fhir"),
+    ("t.jsonl", ["--patient-column", "person"], "--patient-column with --to jsonl"),
+    ("t.jsonl", ["--settings", "settings.yml"], "--settings with --to jsonl"),
+    ("t.ndjson", ["--to", "fhir", "--settings", "settings.yml"], "unknown key 'nlp_datetime'"),
+    (
+        "t.csv",
+        ["--to", "omop", "--id-column", "note_id", "--concepts", "notes.jsonl"],
+        "want a table that ends with .csv",
+    ),
+]
+
+
 def test_options_that_do_not_fit(
-    out: str,
-    options: list[str],
-    wanted: str,
-    ready: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ready)
-    assert wanted in fail(run(ready, tmp_path / out, *options))
-    assert list(tmp_path.iterdir()) == []
+    for out, options, wanted in UNFIT:
+        assert wanted in fail(run(ready, tmp_path / out, *options))
+        assert list(tmp_path.iterdir()) == [], options
 
 
 def test_the_columns_are_shown_before_a_run(ready: Path, tmp_path: Path) -> None:
