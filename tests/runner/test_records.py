@@ -5,6 +5,7 @@ import datetime
 import errno
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -69,14 +70,14 @@ def test_one_text_file(tmp_path):
     assert (tmp_path / "out.txt").read_bytes() == source.read_bytes()
 
 
-@pytest.mark.parametrize(("delimiter", "end"), [(";", "\r\n"), ("|", "\n"), ("\t", "\n")])
-def test_csv_keeps_its_separator_and_line_ends(delimiter, end, tmp_path):
-    lines = ["\ufeffid", "text"], ["1", '"uno\rdos"'], ["2", ""]
-    content = "".join(delimiter.join(line) + end for line in lines)
-    source = tmp_path / "notes.csv"
-    source.write_bytes(content.encode())
-    copy(source, tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_bytes().decode() == content.removeprefix("\ufeff")
+def test_csv_keeps_its_separator_and_line_ends(tmp_path):
+    for delimiter, end in ((";", "\r\n"), ("|", "\n"), ("\t", "\n")):
+        lines = ["\ufeffid", "text"], ["1", '"uno\rdos"'], ["2", ""]
+        content = "".join(delimiter.join(line) + end for line in lines)
+        source = tmp_path / "notes.csv"
+        source.write_bytes(content.encode())
+        copy(source, tmp_path / "out.csv")
+        assert (tmp_path / "out.csv").read_bytes().decode() == content.removeprefix("\ufeff")
 
 
 def test_a_note_longer_than_the_csv_module_allows(tmp_path, write, read):
@@ -140,24 +141,22 @@ def check(records, wanted):
     assert (first.row["id"], last.row["id"]) == ("1", "2")
 
 
-@pytest.mark.parametrize("case", BAD_LINES)
-def test_bad_lines_of_json(case, tmp_path):
-    line, wanted = BAD_LINES[case]
-    source = tmp_path / "notes.jsonl"
-    good = [json.dumps({"id": str(i), "text": "x"}).encode() for i in (1, 2)]
-    source.write_bytes(b"\n".join([good[0], b"", line, good[1]]))
-    records = list(open_form(source, Columns(id="id")).read())
-    check(records, wanted)
-    assert records[1].place == "line 3"
+def test_bad_lines_of_json(tmp_path):
+    for line, wanted in BAD_LINES.values():
+        source = tmp_path / "notes.jsonl"
+        good = [json.dumps({"id": str(i), "text": "x"}).encode() for i in (1, 2)]
+        source.write_bytes(b"\n".join([good[0], b"", line, good[1]]))
+        records = list(open_form(source, Columns(id="id")).read())
+        check(records, wanted)
+        assert records[1].place == "line 3"
 
 
-@pytest.mark.parametrize("case", BAD_ROWS)
-def test_bad_rows_of_csv(case, tmp_path):
-    line, wanted = BAD_ROWS[case]
-    source = tmp_path / "notes.csv"
-    source.write_bytes(b'id,text\n1,"dos\nlineas"\n\n' + line + b"\n2,x\n")
-    records = list(open_form(source, Columns()).read())
-    check(records, wanted)
+def test_bad_rows_of_csv(tmp_path):
+    for line, wanted in BAD_ROWS.values():
+        source = tmp_path / "notes.csv"
+        source.write_bytes(b'id,text\n1,"dos\nlineas"\n\n' + line + b"\n2,x\n")
+        records = list(open_form(source, Columns()).read())
+        check(records, wanted)
 
 
 def test_a_quote_that_is_never_closed(tmp_path):
@@ -195,16 +194,18 @@ def test_after_a_broken_quote_every_record_is_counted(rows, wanted, tmp_path):
     assert all(id.isdigit() for id in ids)
 
 
-@pytest.mark.parametrize("name", ["n.txt", "n.csv", "n.jsonl"])
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le"])
-def test_encodings(name, encoding, tmp_path):
-    content = {"n.txt": "señor €", "n.csv": "id,text\n1,señor €\n"}
-    text = content.get(name, '{"id": "1", "text": "señor €"}\n')
-    (tmp_path / name).write_bytes(text.encode(encoding))
-    [record] = open_form(tmp_path / name, Columns(), encoding).read()
-    assert record.row["text"].removeprefix("\ufeff") == "señor €"
-    with pytest.raises(BioclinError, match="no such encoding"):
-        open_form(tmp_path / name, Columns(), "rot13")
+def test_encodings(tmp_path):
+    contents = {
+        "n.txt": "señor €",
+        "n.csv": "id,text\n1,señor €\n",
+        "n.jsonl": '{"id": "1", "text": "señor €"}\n',
+    }
+    for (name, text), encoding in product(contents.items(), ("cp1252", "utf-16", "utf-16-le")):
+        (tmp_path / name).write_bytes(text.encode(encoding))
+        [record] = open_form(tmp_path / name, Columns(), encoding).read()
+        assert record.row["text"].removeprefix("\ufeff") == "señor €", (name, encoding)
+        with pytest.raises(BioclinError, match="no such encoding"):
+            open_form(tmp_path / name, Columns(), "rot13")
 
 
 @pytest.mark.parametrize("name", ["n.txt", "n.jsonl"])
@@ -302,14 +303,13 @@ BAD_INPUTS = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_INPUTS)
-def test_inputs_that_cannot_be_read_at_all(name, tmp_path):
-    content, wanted = BAD_INPUTS[name]
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(BioclinError, match=wanted) as raised:
-        open_form(tmp_path / name, Columns())
-    assert SECRET not in str(raised.value)
+def test_inputs_that_cannot_be_read_at_all(tmp_path):
+    for name, (content, wanted) in BAD_INPUTS.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(BioclinError, match=wanted) as raised:
+            open_form(tmp_path / name, Columns())
+        assert SECRET not in str(raised.value)
 
 
 def test_text_of_another_type_and_a_folder_without_notes(tmp_path):

@@ -3,7 +3,6 @@
 import json
 import os
 from pathlib import Path
-from threading import Timer
 from uuid import UUID
 
 import pytest
@@ -40,35 +39,38 @@ def ask(postgres, schema, tmp_path):
 UUIDS = [UUID(int=n << 64) for n in (1, 5, 2**40)]
 
 
-@pytest.mark.parametrize(
-    ("type", "keys"),
-    [
-        ("bigint", [-1, 7, 2**62]),
-        ("smallint", [-1, 7, 9]),
-        ("numeric", [-1, 7, 2**70]),
-        ("uuid", [str(each) for each in UUIDS]),
-        ("varchar(9)", ["10", "9", "a"]),
-        ("char(5)", ["10   ", "9    ", "a    "]),
-    ],
-)
-def test_keys_of_all_types(type, keys, ask, postgres, schema, monkeypatch):
+KEYS = {
+    "bigint": [-1, 7, 2**62],
+    "smallint": [-1, 7, 9],
+    "numeric": [-1, 7, 2**70],
+    "uuid": [str(each) for each in UUIDS],
+    "varchar(9)": ["10", "9", "a"],
+    "char(5)": ["10   ", "9    ", "a    "],
+}
+NO_KEYS = {"float4": "1.1", "timestamp": "2026-11-25", "boolean": "t"}
+
+
+def make_table(postgres, name, type, keys):
+    values = ", ".join(f"('{key}', 'nota')" for key in keys)
+    table = f"CREATE TABLE {name} (id {type} PRIMARY KEY, text text);"
+    run_psql(postgres, f"{table} INSERT INTO {name} VALUES {values};")
+
+
+def test_keys_of_all_types(ask, postgres, schema, monkeypatch):
     """A page after the last key begins with the next one, whatever Python makes of the type."""
     monkeypatch.setattr(query, "PAGE_ROWS", 1)
-    values = ", ".join(f"('{key}', 'nota')" for key in keys)
-    table = f"CREATE TABLE {schema}.note (id {type} PRIMARY KEY, text text);"
-    run_psql(postgres, f"{table} INSERT INTO {schema}.note VALUES {values};")
-    form = ask(f"SELECT id, text FROM {schema}.note")
-    assert [record.row["id"] for record in form.read()] == keys
-    json.dumps([record.row for record in form.read()])
+    for i, (type, keys) in enumerate(KEYS.items()):
+        make_table(postgres, f"{schema}.note{i}", type, keys)
+        form = ask(f"SELECT id, text FROM {schema}.note{i}")
+        assert [record.row["id"] for record in form.read()] == keys, type
+        json.dumps([record.row for record in form.read()])
 
 
-@pytest.mark.parametrize("type", ["float4", "timestamp", "boolean"])
-def test_types_that_are_no_key(type, ask, postgres, schema):
-    value = {"float4": "1.1", "timestamp": "2026-11-25", "boolean": "t"}[type]
-    table = f"CREATE TABLE {schema}.note (id {type} PRIMARY KEY, text text);"
-    run_psql(postgres, f"{table} INSERT INTO {schema}.note VALUES ('{value}', 'nota');")
-    with pytest.raises(BioclinError, match=r"--key id: is \w+, not an integer or a text"):
-        list(ask(f"SELECT id, text FROM {schema}.note").read())
+def test_types_that_are_no_key(ask, postgres, schema):
+    for type, value in NO_KEYS.items():
+        make_table(postgres, f"{schema}.{type}_", type, [value])
+        with pytest.raises(BioclinError, match=r"--key id: is \w+, not an integer or a text"):
+            list(ask(f"SELECT id, text FROM {schema}.{type}_").read())
 
 
 def test_the_order_of_text_is_that_of_the_database(ask, postgres, schema, monkeypatch):
@@ -125,13 +127,17 @@ def test_a_server_that_is_away_is_waited_for(ask, postgres, schema, monkeypatch)
     found = [next(rows).row["id"] for _ in range(500)]
     away = socket.with_name("away")
     socket.rename(away)
-    timer = Timer(1.5, away.rename, [socket])
-    timer.start()
-    found += [record.row["id"] for record in rows]
-    timer.join()
-    assert found == list(range(1, 1201))
+    waits = []
 
-    monkeypatch.setattr(query, "WAITS", (0.1,))
+    def wait(seconds):  # the server is there again after the second
+        waits.append(seconds)
+        if len(waits) == 2:
+            away.rename(socket)
+
+    monkeypatch.setattr(query, "sleep", wait)
+    found += [record.row["id"] for record in rows]
+    assert found == list(range(1, 1201)) and waits == list(query.WAITS[:2])
+
     rows = ask(f"SELECT id, text FROM {schema}.note").read()
     for _ in range(500):
         next(rows)
@@ -144,6 +150,7 @@ def test_a_server_that_is_away_is_waited_for(ask, postgres, schema, monkeypatch)
     wanted = "the database failed after row 500 (OperationalError); run the same command again"
     assert wanted in str(error.value) and "--resume" in str(error.value)
     assert error.value.__context__ is None
+    assert waits[2:] == list(query.WAITS)
 
 
 def find_socket(connection: str) -> Path:

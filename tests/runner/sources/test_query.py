@@ -45,12 +45,14 @@ def test_rows_are_records_in_the_order_of_the_key(ask):
     assert form.done == 3
 
 
-@pytest.mark.parametrize("make_key", [int, "{:04}".format], ids=["integer", "text"])
-@pytest.mark.parametrize("n", [0, 1, 499, 500, 501, 1000, 1203])
-def test_no_row_is_lost_between_pages(n, make_key, ask):
-    rows = [(make_key(7 * i), f"nota {i}", None) for i in range(n)]
-    found = [record.row["note_text"] for record in ask(reversed(rows)).read()]
-    assert found == [text for _, text, _ in rows]
+def test_no_row_is_lost_between_pages(ask):
+    for make_key, n in (
+        *((int, n) for n in (0, 1, 499, 500, 501, 1000, 1203)),
+        ("{:04}".format, 501),
+    ):
+        rows = [(make_key(7 * i), f"nota {i}", None) for i in range(n)]
+        found = [record.row["note_text"] for record in ask(reversed(rows)).read()]
+        assert found == [text for _, text, _ in rows], n
 
 
 def test_only_the_database_compares_keys(ask, monkeypatch):
