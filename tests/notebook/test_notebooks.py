@@ -10,10 +10,22 @@ import pytest
 
 from tests.markdown import ROOT
 
-nbformat = pytest.importorskip("nbformat", reason="notebooks are read with nbformat")
 FOLDER = ROOT / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+# A cell before each notebook, so that it begins as if the kernel were its own.
+BEGIN = """
+import builtins, os
+builtins.began = getattr(builtins, "began", None) or (os.getcwd(), dict(os.environ))
+os.chdir(builtins.began[0])
+os.environ.clear()
+os.environ.update(builtins.began[1])
+%reset -f
+"""
+
+
+@pytest.fixture
+def nbformat() -> Any:
+    return pytest.importorskip("nbformat", reason="notebooks are read with nbformat")
 
 
 def list_outputs(notebook: Any) -> list[Any]:
@@ -21,27 +33,27 @@ def list_outputs(notebook: Any) -> list[Any]:
     return [output for cell in cells for output in cell.outputs]
 
 
-@each
-def test_committed_with_outputs_of_no_machine(path: Path) -> None:
+def test_committed_with_outputs_of_no_machine(nbformat: Any) -> None:
     """Without outputs, a reader sees nothing; with paths, he sees a machine that is not his."""
-    text = path.read_text("utf-8")
-    notebook = nbformat.reads(text, as_version=4)
-    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
-    assert counts == list(range(1, len(counts) + 1))
-    outputs = list_outputs(notebook)
-    assert any("text/html" in output.get("data", {}) for output in outputs)
-    assert not [output for output in outputs if output.output_type == "error"]
-    assert not re.search(r'[" ]/(home|root|tmp|work|Users)/|site-packages', text)
-    assert len(text) < 100_000
+    for path in NOTEBOOKS:
+        text = path.read_text("utf-8")
+        notebook = nbformat.reads(text, as_version=4)
+        counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+        assert counts == list(range(1, len(counts) + 1)), path
+        outputs = list_outputs(notebook)
+        assert any("text/html" in output.get("data", {}) for output in outputs), path
+        assert not [output for output in outputs if output.output_type == "error"], path
+        assert not re.search(r'[" ]/(home|root|tmp|work|Users)/|site-packages', text), path
+        assert len(text) < 100_000, path
 
 
-@each
-def test_says_what_it_is_and_what_it_needs(path: Path) -> None:
-    first = nbformat.read(path, as_version=4).cells[0]
-    title = first.source.splitlines()[0]
-    assert title.startswith("# ") and "This notebook needs" in first.source
+def test_says_what_it_is_and_what_it_needs(nbformat: Any) -> None:
     page = (ROOT / "docs" / "notebooks.md").read_text("utf-8")
-    assert f"[{title[2:]}](notebooks/{path.name})" in page
+    for path in NOTEBOOKS:
+        first = nbformat.read(path, as_version=4).cells[0]
+        title = first.source.splitlines()[0]
+        assert title.startswith("# ") and "This notebook needs" in first.source, path
+        assert f"[{title[2:]}](notebooks/{path.name})" in page
 
 
 def test_page_lists_every_notebook() -> None:
@@ -50,9 +62,11 @@ def test_page_lists_every_notebook() -> None:
 
 
 @pytest.mark.slow
-@each
-def test_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped: Path) -> None:
-    """A cell that fails is an error, and each cell that showed something shows something still."""
+def test_all_of_them_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped: Path, nbformat: Any
+) -> None:
+    """A cell that fails is an error, and each cell that showed something shows something still.
+    They run one after the other in one kernel, whose start is dear."""
     for name in ("nbclient", "ipykernel"):
         pytest.importorskip(name, reason=f"notebooks are run with {name}")
     from scripts.run_notebooks import run_notebook
@@ -62,9 +76,16 @@ def test_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipp
     folder = tmp_path / "docs" / "notebooks"
     folder.mkdir(parents=True)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # the script adds to it
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(shipped), str(ROOT)]))
-    committed = nbformat.read(path, as_version=4)
-    notebook = run_notebook(path, folder=folder)
+    committed = nbformat.v4.new_notebook()
+    for path in NOTEBOOKS:
+        committed.cells.append(nbformat.v4.new_code_cell(BEGIN.strip()))
+        committed.cells += nbformat.read(path, as_version=4).cells
+    for number, cell in enumerate(committed.cells):
+        cell.id = f"cell-{number}"
+    nbformat.write(committed, tmp_path / "all.ipynb")
+    notebook = run_notebook(tmp_path / "all.ipynb", folder=folder)
     for cell, before in zip(notebook.cells, committed.cells, strict=True):
         kinds = [output.output_type for output in cell.get("outputs", ())]
         assert kinds == [output.output_type for output in before.get("outputs", ())], cell.source

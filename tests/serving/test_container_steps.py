@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 DEPENDENCIES = "/dependencies"
-OFFLINE = "--no-index --no-deps --no-build-isolation --quiet"
+OFFLINE = "--no-index --no-deps --no-build-isolation --no-compile --quiet"
 # What the container would do, from the first request to its end, as the user of the image.
 CLIENT = """
 import json, signal, subprocess, sys, urllib.request
