@@ -1,7 +1,6 @@
 """Check digits: examples that their offices publish, and the same with one wrong digit."""
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_bioclin.deid.detect.checks import CHECKS, compact, passed_checks
@@ -37,16 +36,16 @@ def test_every_check_has_examples() -> None:
     assert set(RIGHT) == set(CHECKS)
 
 
-@pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in RIGHT.items() for v in values])
-def test_right_and_wrong(name: str, value: str) -> None:
-    assert CHECKS[name](value)
-    assert name in passed_checks(value)
-    if name == "us_ssn":  # has no check digit, but 000 and 666 were never given out
-        assert not CHECKS[name]("666" + value[3:])
-        return
-    at = max(i for i, char in enumerate(value[:-1]) if char.isdigit())
-    wrong = value[:at] + str((int(value[at]) + 1) % 10) + value[at + 1 :]
-    assert not CHECKS[name](wrong)
+def test_right_and_wrong() -> None:
+    wrong = []
+    for name, value in ((name, value) for name, values in RIGHT.items() for value in values):
+        at = max(i for i, char in enumerate(value[:-1]) if char.isdigit())
+        other = value[:at] + str((int(value[at]) + 1) % 10) + value[at + 1 :]
+        if name == "us_ssn":  # has no check digit, but 666 was never given out
+            other = "666" + value[3:]
+        if not CHECKS[name](value) or name not in passed_checks(value) or CHECKS[name](other):
+            wrong.append((name, value, other))
+    assert not wrong, wrong
 
 
 def test_nass_of_meddocan_fails() -> None:
@@ -57,6 +56,7 @@ def test_compact() -> None:
     assert compact(" x-12.3/a\u00a0b\n") == "X123AB"
 
 
+@settings(max_examples=40)
 @given(st.one_of(st.text(), st.from_regex(r"[A-Za-z0-9 .\-/]{5,34}", fullmatch=True)))
 def test_never_raises(value: str) -> None:
     assert passed_checks(value) <= set(CHECKS)

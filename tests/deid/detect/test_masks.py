@@ -1,13 +1,12 @@
 """Only what this key and scheme wrote is a mask; a note may have anything in brackets."""
 
-import pytest
-
 from spacy_bioclin.deid.detect.masks import find_brackets, find_masks
 from spacy_bioclin.deid.labels import SCHEMES, scheme_labels
 from spacy_bioclin.deid.operators import NoteContext, Target, apply_operator
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.spans import PhiSpan
 from spacy_bioclin.deid.surrogates.context import SurrogateContext
+from tests.deid.growth import is_linear
 
 KEY = b"a key for the tests, no more than that"
 
@@ -21,9 +20,9 @@ def masks(text: str, scheme: str = "meddocan", key: bytes | None = KEY) -> list[
     return [text[start:end] for start, end in find_masks(text, scheme, key)]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_masks_with_the_labels_of_the_scheme(scheme: str) -> None:
-    for label in scheme_labels(scheme):
+def test_masks_with_the_labels_of_the_scheme() -> None:
+    pairs = [(scheme, label) for scheme in SCHEMES for label in scheme_labels(scheme)]
+    for scheme, label in pairs:
         for operator in ("mask", "hash", "encrypt"):
             mask = write(operator, label)
             assert masks(f"[{mask} y [Marta", scheme) == [mask]
@@ -40,9 +39,8 @@ def test_hashes_and_tokens_need_the_key_that_wrote_them() -> None:
         assert masks(changed) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_only_looks_like_a_mask() -> None:
+    texts = [
         "[Marta García Gil, NHC 1234567, tarjeta 4539578763621486]",
         "[Marta García 0123456789abcdef]",
         "[FECHAS 0123456789abcdef01234567]",
@@ -58,16 +56,15 @@ def test_hashes_and_tokens_need_the_key_that_wrote_them() -> None:
         "(FECHAS)",
         "[FECHAS",
         "FECHAS]",
-    ],
-)
-def test_what_only_looks_like_a_mask(text: str) -> None:
-    assert masks(text) == []
+    ]
+    wrong = [(text, found) for text in texts if (found := masks(text))]
+    assert not wrong, wrong
 
 
-@pytest.mark.parametrize("number", ["1", "93", "123456", "453957876362148645395787"])
-def test_a_number_is_never_part_of_a_mask(number: str) -> None:
-    assert masks(f"[ID_SUJETO_ASISTENCIA {number}]") == ["[ID_SUJETO_ASISTENCIA "]
-    assert masks(f"[ID_SUJETO_ASISTENCIA{number}]") == masks(f"[Marta {number}]") == []
+def test_a_number_is_never_part_of_a_mask() -> None:
+    for number in ("1", "93", "123456", "453957876362148645395787"):
+        assert masks(f"[ID_SUJETO_ASISTENCIA {number}]") == ["[ID_SUJETO_ASISTENCIA "]
+        assert masks(f"[ID_SUJETO_ASISTENCIA{number}]") == masks(f"[Marta {number}]") == []
 
 
 def test_a_number_is_replaced_with_its_brackets() -> None:
@@ -84,5 +81,6 @@ def test_a_number_is_replaced_with_its_brackets() -> None:
 
 
 def test_many_brackets_take_linear_time() -> None:
-    assert masks("[" * 200_000 + "FECHAS" + "]" * 200_000) == ["[FECHAS]"]
-    assert masks(("[a " + "A" * 90) * 20_000) == []
+    assert masks("[" * 2_000 + "FECHAS" + "]" * 2_000) == ["[FECHAS]"]
+    for piece in ("[", "]", "[a " + "A" * 90):
+        assert is_linear(masks, piece, 160_000), piece

@@ -1,7 +1,5 @@
 """Rules find structured PHI however it is written, and leave look-alikes alone; time is linear."""
 
-import re
-import time
 import unicodedata
 from typing import Any
 
@@ -14,6 +12,7 @@ from spacy_bioclin.deid.detect.rules import RuleSet, load_rules, make_view
 from spacy_bioclin.deid.labels import load_types
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.text import FoldedText
+from tests.deid.growth import is_linear
 
 try:  # Python 3.11 gave it another name
     from re import _parser as regex_parser  # type: ignore[attr-defined]
@@ -362,32 +361,10 @@ size 3.4 x 2.1 x 1.2 cm, 100,000 CFU, 150-200-250
 ADVERSARIAL = [
     *("1", "12 ", "1-", "1.", "(1) ", "54 ", "612345678 ", "961 622 403 ", "ES12 1234 ", "5/12 "),
     *("a@", "a@a.", "@", "-", " ", "\n", ":a", "a::", "aa-bb-", "a", "Aa ", "ñ ", "n ", "D. "),
-    *(
-        "al uno, dos y ",
-        "uno del uno del ",
-        "a punto b ",
-        "a at b dot c ",
-        "NHC: ",
-        "NHC (a ",
-        "NHC\n\n",
-        "Tel. +",
-        "Calle de la ",
-        "calle Aa, ",
-        "Dr. Aa ",
-        "Paciente: ",
-    ),
-    *(
-        "Hospital de la ",
-        "1 de enero ",
-        "Aa, IL 62704 ",
-        " Clinic",
-        "Aa Aa Aa, MD ",
-        "http://a",
-        ".es",
-    ),
+    *("al uno, dos y ", "uno del uno del ", "a punto b ", "a at b dot c ", "NHC: ", "NHC (a "),
+    *("NHC\n\n", "Tel. +", "Calle de la ", "calle Aa, ", "Dr. Aa ", "Paciente: ", ".es"),
+    *("Hospital de la ", "1 de enero ", "Aa, IL 62704 ", " Clinic", "Aa Aa Aa, MD ", "http://a"),
 ]
-# The aim is 1 s for 100,000 (benchmarks/deid/rules_speed.py); more here, for a busy machine.
-N_CHARACTERS, MAX_SECONDS = 20_000, 0.75
 
 
 def find(text: str, lang: str) -> list[tuple[int, int, str]]:
@@ -408,20 +385,22 @@ def parse(line: str) -> tuple[str, tuple[int, int, str]]:
     return text[:end] + text[end + 2 :], (start, end, phi_type)
 
 
-@pytest.mark.parametrize(("lang", "line"), examples())
-def test_written_variants(lang: str, line: str) -> None:
-    text, expected = parse(line)
-    assert expected in find(text, lang)
-    start, end, phi_type = expected
-    before = "Acude. " if lang == "es" else "He came. "
-    moved = (start + len(before), end + len(before), phi_type)
-    assert moved in find(f"{before}{text}\n", lang)
+def test_written_variants() -> None:
+    wrong = []
+    for lang, line in examples():
+        text, (start, end, phi_type) = parse(line)
+        # Alone, and after a sentence with a line break behind it.
+        for before, after in (("", ""), ("Acude. " if lang == "es" else "He came. ", "\n")):
+            found = find(f"{before}{text}{after}", lang)
+            if (start + len(before), end + len(before), phi_type) not in found:
+                wrong.append((lang, line, before, found))
+    assert not wrong, wrong
 
 
-@pytest.mark.parametrize("lang", LANGS)
-def test_look_alikes(lang: str) -> None:
-    for line in LOOK_ALIKES[lang].strip().splitlines():
-        assert find(line.replace(r"\n", "\n"), lang) == [], line
+def test_look_alikes() -> None:
+    lines = [(la, line) for la in LANGS for line in LOOK_ALIKES[la].strip().splitlines()]
+    wrong = [(line, found) for la, line in lines if (found := find(line.replace(r"\n", "\n"), la))]
+    assert not wrong, wrong
 
 
 def test_the_disease_of_a_relative_is_no_name() -> None:
@@ -475,10 +454,10 @@ def test_both_languages() -> None:
     assert load_rules("es", "en") is load_rules("es", "en")
 
 
-@pytest.mark.parametrize("langs", [("fr",), ("es", "xx"), ()])
-def test_unknown_language(langs: tuple[str, ...]) -> None:
-    with pytest.raises(BioclinError, match="es, en"):
-        load_rules(*langs)
+def test_unknown_language() -> None:
+    for langs in (("fr",), ("es", "xx"), ()):
+        with pytest.raises(BioclinError, match="es, en"):
+            load_rules(*langs)
 
 
 def test_label_must_begin_with_a_word() -> None:
@@ -499,24 +478,12 @@ def test_data() -> None:
             assert 0 <= entry.get(name, 0) <= 1, entry["kind"]
 
 
-def patterns(rules: RuleSet) -> list[re.Pattern[str]]:
-    found = [mark for mark, *_ in rules.by_mark]
+def patterns(rules: RuleSet) -> set[str]:
     every = [rule for same in rules.by_word.values() for rule in same]
     every += [rule for _, rule in rules.by_shape] + [rule for *_, rule in rules.by_mark]
-    for rule in every:
-        found += [
-            pattern
-            for pattern in (
-                rule.pattern,
-                rule.label,
-                rule.behind,
-                rule.more,
-                rule.before,
-                rule.after,
-            )
-            if pattern is not None
-        ]
-    return found
+    parts = ("pattern", "label", "behind", "more", "before", "after")
+    found = [getattr(rule, part) for rule in every for part in parts]
+    return {one.pattern for one in (*found, *(mark for mark, *_ in rules.by_mark)) if one}
 
 
 def is_bounded(parsed: Any) -> bool:
@@ -530,25 +497,17 @@ def is_bounded(parsed: Any) -> bool:
 
 def test_every_quantifier_is_bounded() -> None:
     assert not is_bounded(regex_parser.parse("a(?:b+|c)"))
-    for pattern in set(patterns(load_rules(*LANGS))):
-        assert is_bounded(regex_parser.parse(pattern.pattern)), pattern.pattern
+    for pattern in set.union(*(patterns(load_rules(lang)) for lang in LANGS)):
+        assert is_bounded(regex_parser.parse(pattern)), pattern
 
 
-@pytest.mark.parametrize("piece", ADVERSARIAL)
-def test_adversarial_text_takes_linear_time(piece: str) -> None:
-    text = (piece * (N_CHARACTERS // len(piece) + 1))[:N_CHARACTERS]
-    rules = load_rules(*LANGS)
-
-    def measure() -> float:
-        began = time.process_time()
-        rules.find(text)
-        return time.process_time() - began
-
-    # On a busy machine the same work takes more processor time, so one of three is enough.
-    assert any(measure() < MAX_SECONDS for _ in range(3))
+def test_adversarial_text_takes_linear_time() -> None:
+    find_all = load_rules(*LANGS).find
+    wrong = [piece for piece in ADVERSARIAL if not is_linear(find_all, piece, 6_000)]
+    assert not wrong, wrong
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     st.lists(
         st.one_of(
@@ -572,12 +531,11 @@ def test_any_text(pieces: list[str], lang: str) -> None:
         assert 0 < phi.confidence <= 1
         assert rules.kinds[phi.detector] == phi.label
     assert found == rules.find(text)
-    began = time.process_time()
-    rules.find((text * (N_CHARACTERS // max(1, len(text)) + 1))[:N_CHARACTERS])
-    assert time.process_time() - began < MAX_SECONDS
+    assert not text or is_linear(rules.find, text, max(2_000, 8 * len(text)))
 
 
 @given(st.text())
+@settings(max_examples=30)
 def test_views_have_one_length(text: str) -> None:
     view = make_view(FoldedText(text))
     assert len(view.plain) == len(view.folded) == len(view.joined)
