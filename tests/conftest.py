@@ -38,8 +38,9 @@ _found = catalogue.AVAILABLE_ENTRY_POINTS
 catalogue.AVAILABLE_ENTRY_POINTS = {
     group: list(_found.select(group=group)) for group in _found.groups
 }
-# Fixtures of one room that tests of commands use too.
+# An option, and fixtures of one room that tests of other rooms use too.
 pytest_plugins = [
+    "benchmarks.suite.limit",
     "tests.contract.fixtures",
     "tests.linking.fixtures",
     "tests.packaging.fixtures",

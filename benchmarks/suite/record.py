@@ -1,8 +1,8 @@
 """Record what each test costs and which lines of the package it runs.
 
-A pytest plugin: ``BIOCLIN_RECORD=FOLDER pytest -p benchmarks.suite.record``. Each process appends a
-line of JSON for each test to a file of its own in the folder. With ``BIOCLIN_LINES=1`` it also keeps
-the lines of spacy_bioclin that each test runs, by coverage.py; times are then too long.
+A pytest plugin: ``BIOCLIN_RECORD=FOLDER pytest -p benchmarks.suite.record``. Each process appends
+a line of JSON for each test to a file of its own in the folder. With ``BIOCLIN_LINES=1`` it also
+keeps the lines of spacy_bioclin that each test runs, by coverage.py; times are then too long.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-FOLDER = Path(os.environ["BIOCLIN_RECORD"])
+FOLDER = Path(os.environ.get("BIOCLIN_RECORD", ".work/record"))
 _coverage: Any = None
 
 

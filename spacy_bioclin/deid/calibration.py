@@ -9,13 +9,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import srsly
 from numpy.typing import ArrayLike, NDArray
 from spacy.pipeline import Pipe
-from typing_extensions import Self
 
 from ..errors import BioclinError
 from .labels import check_scheme

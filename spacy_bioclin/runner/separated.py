@@ -15,7 +15,6 @@ from pathlib import Path
 
 from ..errors import BioclinError
 from .records import (
-    NUL,
     UTF_8,
     Columns,
     Form,
@@ -118,8 +117,7 @@ class SeparatedValues(Form):
             except StopIteration:
                 return
             except csv.Error:
-                is_nul = any("\0" in line for _, line in lines.used)  # an error before Python 3.11
-                reason = NUL if is_nul else NOT_CSV
+                reason = NOT_CSV
             if not values and not reason:
                 continue  # an empty line
             number += 1

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -90,7 +90,7 @@ def read_day(value: Any, lang: str) -> date | None:
             return read_day(str(number), lang)
         unit = EPOCH_UNITS.get(len(str(number)))
         if unit is not None:
-            day = datetime.fromtimestamp(number // unit, timezone.utc).date()
+            day = datetime.fromtimestamp(number // unit, UTC).date()
     is_known = day is not None and FIRST_YEAR <= day.year <= LAST_YEAR and day != EPOCH
     return day if is_known else None
 

@@ -143,7 +143,7 @@ class Guard:
 
         try:
             await asyncio.wait_for(read(), limits.patience)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             raise Refused(408, f"the body did not arrive in {limits.patience:g} s") from None
         finally:
             self.n_reading -= len(body)

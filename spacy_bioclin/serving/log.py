@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any, TextIO
@@ -24,7 +24,7 @@ class Log:
 
     def write(self, event: str, **fields: Any) -> None:
         """Write an event. Fields that are None are left out."""
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
         row = {"time": now, "event": event, **fields}
         line = json.dumps({name: value for name, value in row.items() if value is not None})
         with self.lock, suppress(OSError, ValueError):  # whoever reads it may have gone

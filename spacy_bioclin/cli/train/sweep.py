@@ -1,6 +1,6 @@
 """`bioclin sweep`: Train a grid of settings and compare them."""
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...sweeps.tables import Table
 
 
-class Layout(str, Enum):
+class Layout(StrEnum):
     """Papers whose table layout can be printed."""
 
     carrino = "carrino"

@@ -8,7 +8,7 @@ or with Conditional = true; uncertainty leaves it true, unless it is very low, a
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from pydantic import Field
@@ -39,7 +39,7 @@ class OmopSettings(CodeSettings):
     """
 
     nlp_system: str = Field(max_length=NLP_SYSTEM)
-    nlp_datetime: datetime = Field(default_factory=lambda: datetime.now(timezone.utc))
+    nlp_datetime: datetime = Field(default_factory=lambda: datetime.now(UTC))
     labels: list[str] | None = None
     sections: dict[str, int] = Field(default_factory=dict)
     snippet: bool = False
@@ -50,7 +50,7 @@ class OmopSettings(CodeSettings):
         """Convert `nlp_datetime` to UTC, in whole seconds and without a time zone."""
         moment = self.nlp_datetime
         if moment.tzinfo is not None:
-            moment = moment.astimezone(timezone.utc)
+            moment = moment.astimezone(UTC)
         return moment.replace(tzinfo=None, microsecond=0)
 
 
