@@ -2,104 +2,68 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import spacy
 from spacy.tokens import Doc
-from spacy.util import load_config
 from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_bioclin.annotations.pairs import make_pair
 from spacy_bioclin.catalog.recipe_configs import find_sections
-from spacy_bioclin.catalog.recipes import apply_recipe, find_recipe, load_recipes
+from spacy_bioclin.catalog.recipes import apply_recipe
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import write_docs
-from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import GOLD_KEY
+from tests.catalog.test_recipes import ONLY_ENTITIES, RECIPES, find, find_recipe, load
 from tests.catalog.test_recipes import deep_encoder as deep_encoder
 from tests.training.several import NOTES, SIGNS, make_config, make_ner
 from tests.training.several import make_docs as make_notes
 
 ROOT = Path(__file__).parents[2]
-RECIPES = load_recipes()
 HEADS = {
     "relations": "relations",
     "relations-markers": "relations",
     "pairs": "pairs",
     "textcat": "textcat",
 }
-CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("*.cfg"))
-ONLY_ENTITIES = {"carrino-2022", "lewis-2020-seq"}
-OTHERS = sorted(set(RECIPES) - ONLY_ENTITIES)
-QUICK = "lewis-2020-cls"  # trained in the default suite; the others if -m slow
+OTHERS = sorted(set(RECIPES) - set(ONLY_ENTITIES))
 OWN, SHARED = "components.relations.model.tok2vec", "components.transformer.model"
 LISTENER = "spacy-transformers.TransformerListener.v1"
-MASKED = {"lewis-2020-cls", "oubiobert-blue"}
-
-
-def load(name: str) -> Config:
-    return load_config(ROOT / "configs" / f"{name}.cfg", interpolate=False)
 
 
 def apply(recipe: str, config: str) -> Config:
     changed = load(config)
-    apply_recipe(changed, RECIPES[recipe])
+    apply_recipe(changed, find_recipe(recipe))
     return changed
-
-
-def find(config: Config, path: str) -> Any:
-    place: Any = config
-    for key in path.split("."):
-        place = place[key]
-    return place
 
 
 # -- what changes ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("recipe", sorted(RECIPES))
-def test_every_recipe_is_applied_to_every_config(recipe: str, config: str) -> None:
-    if recipe in ONLY_ENTITIES and config in HEADS:
-        with pytest.raises(BioclinError, match="needs a bioclin_ner"):
-            apply(recipe, config)
-        return
-    changed = apply(recipe, config)
-    # "2" and not 2 would stop training
-    assert changed["training"]["max_epochs"] == RECIPES[recipe].epochs
-    own = OWN if "transformer" not in changed["components"] else SHARED
-    window = RECIPES[recipe].settings[f"{SHARED}.window"]
-    assert find(changed, own)["window"] == window
-    for name, component in changed["components"].items():
-        for path, value in RECIPES[recipe].heads.get(component["factory"], {}).items():
-            assert find(component, path) == value, (name, path)
-    assert changed.to_str(interpolate=False)
-
-
-@pytest.mark.parametrize("recipe", OTHERS)
-def test_heads_without_settings_stay(recipe: str) -> None:
-    for config, head in HEADS.items():
-        before, after = load(config), apply(recipe, config)
-        if before["components"][head]["factory"] not in RECIPES[recipe].heads:
+def test_heads_without_settings_stay() -> None:
+    for recipe in OTHERS:
+        for config, head in HEADS.items():
+            before, after = load(config), apply(recipe, config)
+            if before["components"][head]["factory"] in find_recipe(recipe).heads:
+                continue
             if config == "relations-markers":  # its encoder is inside of it
                 before["components"][head]["model"].pop("tok2vec")
                 after["components"][head]["model"].pop("tok2vec")
             assert after["components"][head] == before["components"][head]
 
 
-@pytest.mark.parametrize("recipe", sorted(MASKED))
-def test_masked_candidates_need_an_encoder_in_the_head(recipe: str) -> None:
-    shared, own = apply(recipe, "relations"), apply(recipe, "relations-markers")
-    for config in (shared, own):
-        assert config["nlp"]["pipeline"] == ["sentences", "relations"]
-        assert list(config["components"]) == ["sentences", "relations"]
-        assert config["components"]["relations"]["input"] == "masked"
-        assert config["corpora"]["train"]["max_tokens"] == 100
-        assert not list(find_sections(config["components"], LISTENER, ""))
-    assert find(shared, OWN) == find(own, OWN)
-    assert find(shared, "components.relations.model") == find(own, "components.relations.model")
+def test_masked_candidates_need_an_encoder_in_the_head() -> None:
+    for recipe in ("lewis-2020-cls", "oubiobert-blue"):
+        shared, own = apply(recipe, "relations"), apply(recipe, "relations-markers")
+        for config in (shared, own):
+            assert config["nlp"]["pipeline"] == ["sentences", "relations"]
+            assert list(config["components"]) == ["sentences", "relations"]
+            assert config["components"]["relations"]["input"] == "masked"
+            assert config["corpora"]["train"]["max_tokens"] == 100
+            assert not list(find_sections(config["components"], LISTENER, ""))
+        head = "components.relations.model"
+        assert find(shared, head) == find(own, head)
 
 
 def test_relations_beside_other_heads_go_on_reading_whole_notes() -> None:
@@ -121,7 +85,7 @@ def test_a_strategy_is_for_the_encoder_wherever_it_is() -> None:
 
 def test_texts_and_pairs_stay_whole() -> None:
     for config in ("pairs", "textcat"):
-        assert apply(QUICK, config)["corpora"]["train"]["max_tokens"] == 0
+        assert apply("lewis-2020-cls", config)["corpora"]["train"]["max_tokens"] == 0
     whole = load("relations")  # of a corpus with relations in the whole document
     whole["corpora"]["train"]["max_tokens"] = 0
     apply_recipe(whole, find_recipe("tinn-2021-base"))
@@ -140,16 +104,15 @@ STATED = {
 }
 
 
-@pytest.mark.parametrize(("recipe", "config"), sorted(STATED))
-def test_figures_of_the_papers(recipe: str, config: str) -> None:
-    training = apply(recipe, config)["training"]
-    schedule = training["optimizer"]["learn_rate"]
-    rate = schedule.get("initial_rate", schedule.get("rate"))
-    assert (rate, training["batcher"]["size"]) == STATED[recipe, config]
-
-
-def test_mulyar_keeps_the_last_weights() -> None:
-    assert {name for name, one in RECIPES.items() if one.keep == "last"} == {"mulyar-2020"}
+def test_figures_of_the_papers() -> None:
+    found = {}
+    for recipe, config in STATED:
+        training = apply(recipe, config)["training"]
+        schedule = training["optimizer"]["learn_rate"]
+        rate = schedule.get("initial_rate", schedule.get("rate"))
+        found[recipe, config] = rate, training["batcher"]["size"]
+    assert found == STATED
+    assert {name for name in RECIPES if find_recipe(name).keep == "last"} == {"mulyar-2020"}
 
 
 # -- training --------------------------------------------------------------------------------------
@@ -192,16 +155,30 @@ def train(config: Path, out: Path, recipe: str, *more: object) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("config", sorted(HEADS))
-@pytest.mark.parametrize(
-    "recipe",
-    [QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS if one != QUICK)],
-)
-def test_recipes_train(recipe: str, config: str, deep_encoder: Path, tmp_path: Path) -> None:
+# Each config with one recipe; test_recipes.py has the other recipes.
+TRAINED = [
+    ("lewis-2020-cls", "relations-markers"),
+    *(
+        pytest.param(*pair, marks=pytest.mark.slow)
+        for pair in (
+            ("oubiobert-blue", "relations"),
+            ("tinn-2021-base", "pairs"),
+            ("tinn-2021-similarity", "textcat"),
+            ("mulyar-2020", "pairs"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("recipe", "config"), TRAINED)
+def test_recipes_train(
+    recipe: str, config: str, tiny_encoder: Path, deep_encoder: Path, tmp_path: Path
+) -> None:
+    encoder = deep_encoder if recipe == "tinn-2021-base" else tiny_encoder
     corpus = write_corpus(config, tmp_path / "docs.spacy")
     own = OWN if "transformer" not in apply(recipe, config)["components"] else SHARED
     few = ("--training.max_steps", 2, "--training.eval_frequency", 2, f"--{own}.window", 64)
-    paths = ("--paths.train", corpus, "--paths.dev", corpus, "--paths.encoder", deep_encoder)
+    paths = ("--paths.train", corpus, "--paths.dev", corpus, "--paths.encoder", encoder)
     out = tmp_path / "training"
     printed = train(ROOT / "configs" / f"{config}.cfg", out, recipe, *few, *paths)
     kept = "the last" if recipe == "mulyar-2020" else "the best on dev"
@@ -211,6 +188,7 @@ def test_recipes_train(recipe: str, config: str, deep_encoder: Path, tmp_path: P
     assert nlp.config["training"]["optimizer"]["L2_is_weight_decay"]
 
 
+@pytest.mark.slow
 def test_mulyar_trains_entities_and_pairs_in_turn(tiny_encoder: Path, tmp_path: Path) -> None:
     write_docs(make_notes(NOTES * 15, SIGNS, "SIGN", None), tmp_path / "signs.spacy")
     write_docs(list(make_classes(pairs=True)) * 9, tmp_path / "pairs.spacy")

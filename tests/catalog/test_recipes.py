@@ -3,6 +3,7 @@
 Their heads for relations, pairs and texts are in test_recipe_kinds.py.
 """
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.catalog.recipes import (
     apply_recipe,
-    find_recipe,
     get_recipe_text,
     load_recipes,
     set_learn_rate,
 )
+from spacy_bioclin.catalog.recipes import find_recipe as find_in_file
 from spacy_bioclin.cli import app
 from spacy_bioclin.errors import BioclinError
 
@@ -27,10 +28,12 @@ ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "ner.cfg"
 # Configs without a head for named entities: see test_recipe_kinds.py.
 OTHERS = ("pairs", "relations", "relations-markers", "textcat")
-CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("*.cfg") if path.stem not in OTHERS)
-QUICK = "carrino-2022"  # trained on all configs in the default suite; the others if -m slow
-RECIPES = load_recipes()
-SLOW = pytest.mark.slow
+ONLY_ENTITIES = ("carrino-2022", "lewis-2020-seq")
+ENCODER = "components.transformer.model"
+RECIPES = (
+    *("carrino-2022", "lewis-2020-seq", "lewis-2020-cls", "mulyar-2020", "oubiobert-blue"),
+    *("tinn-2021-base", "tinn-2021-large", "tinn-2021-similarity"),
+)
 TEXTS = [
     ("Paciente con neumonía. Se inicia amoxicilina.", [(13, 21), (33, 44)]),
     ("Se inicia metformina. Niega neumonía.", [(10, 20), (28, 36)]),
@@ -43,7 +46,10 @@ def run(*words: object) -> str:
     return result.stdout
 
 
-@pytest.fixture(scope="module")
+find_recipe = functools.cache(find_in_file)  # which reads the file each time
+
+
+@pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """20 short notes with entities."""
     nlp = spacy.blank("es")
@@ -59,7 +65,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def deep_encoder(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny encoder with the 12 layers that tinn-2021-base counts on."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer
@@ -75,7 +81,7 @@ def train(
     corpus: Path, encoder: Path, out: Path, name: str, *more: object, config: Path = CONFIG
 ) -> None:
     paths: tuple[object, ...] = ("--paths.train", corpus, "--paths.dev", corpus)
-    if "tasks" in load_config(config)["corpora"]["train"]:
+    if config.stem == "several":
         for task in load_config(config)["corpora"]["train"]["tasks"]:
             for split in ("train", "dev"):
                 file = out.with_name("corpora") / task / f"{split}.spacy"
@@ -110,18 +116,19 @@ def list_poolings(section: Any) -> list[str]:
     return found + [pooling for one in sections for pooling in list_poolings(one)]
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("name", sorted(RECIPES))
-def test_every_head_of_every_config_follows_the_recipe(name: str, config: str) -> None:
-    recipe = RECIPES[name]
-    before = load_config(ROOT / "configs" / f"{config}.cfg", interpolate=False)
-    after = before.copy()
-    apply_recipe(after, recipe)
-    batcher = after["training"]["batcher"]
-    if config == "several":  # which task is next is not the recipe's matter
-        assert batcher["@batchers"] == "spacy-bioclin.batch_by_task.v1"
-        batcher = batcher["batcher"]
-    assert batcher == recipe.settings["training.batcher"]
+def load(name: str) -> Any:
+    return load_config(ROOT / "configs" / f"{name}.cfg", interpolate=False)
+
+
+def find(config: Any, path: str) -> Any:
+    for key in path.split("."):
+        config = config[key]
+    return config
+
+
+def check_heads(name: str, config: str, before: Any, after: Any) -> None:
+    """Check the heads for entities."""
+    recipe = find_recipe(name)
     heads = list_heads(after)
     assert len(heads) == (2 if config == "demo" else 1)
     if "bioclin_ner" not in recipe.heads:
@@ -135,41 +142,79 @@ def test_every_head_of_every_config_follows_the_recipe(name: str, config: str) -
         assert list_poolings(head["model"]) == [recipe.pooling]
 
 
-@pytest.mark.parametrize("config", [one for one in CONFIGS if one != CONFIG.stem])
-@pytest.mark.parametrize(
-    "name",
-    [QUICK, *(pytest.param(one, marks=SLOW) for one in RECIPES if one != QUICK)],
-)
-def test_every_recipe_trains_on_every_config(
-    name: str, config: str, corpus: Path, deep_encoder: Path, tmp_path: Path
+def test_every_config_follows_every_recipe() -> None:
+    """Those with heads for other kinds, too, except for recipes of entities alone."""
+    configs = {path.stem: load(path.stem) for path in (ROOT / "configs").glob("*.cfg")}
+    recipes = load_recipes()
+    for name, recipe in recipes.items():
+        for config, before in configs.items():
+            after = before.copy()
+            if name in ONLY_ENTITIES and config in OTHERS:
+                with pytest.raises(BioclinError, match="needs a bioclin_ner"):
+                    apply_recipe(after, recipe)
+                continue
+            apply_recipe(after, recipe)
+            # "2" and not 2 would stop training
+            assert after["training"]["max_epochs"] == recipe.epochs
+            assert after["training"]["max_steps"] == 0
+            inside = "transformer" not in after["components"]
+            own = "components.relations.model.tok2vec" if inside else ENCODER
+            assert find(after, own)["window"] == recipe.settings[f"{ENCODER}.window"]
+            for component in after["components"].values():
+                for path, value in recipe.heads.get(component["factory"], {}).items():
+                    assert find(component, path) == value, (name, config, path)
+            assert after.to_str(interpolate=False)
+            if config in OTHERS:
+                continue
+            check_heads(name, config, before, after)
+            batcher = after["training"]["batcher"]
+            if config == "several":  # which task is next is not the recipe's matter
+                assert batcher["@batchers"] == "spacy-bioclin.batch_by_task.v1"
+                batcher = batcher["batcher"]
+            assert batcher == recipe.settings["training.batcher"]
+        after = configs[CONFIG.stem].copy()
+        apply_recipe(after, recipe)
+        schedule = after["training"]["optimizer"]["learn_rate"]
+        assert schedule.get("initial_rate", schedule.get("rate")) in recipe.learn_rates
+        assert any(character.isdigit() for character in recipe.paper) and recipe.purpose
+    assert tuple(recipes) == RECIPES
+
+
+# Each recipe on one config, and each config with one recipe; see test_recipe_kinds.py for others.
+TRAINED = [
+    ("lewis-2020-cls", "ner"),
+    *(
+        pytest.param(*pair, marks=pytest.mark.slow)
+        for pair in (
+            ("carrino-2022", "several"),
+            ("lewis-2020-seq", "demo"),
+            ("tinn-2021-large", "deid"),
+            ("mulyar-2020", "ner-lexical"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "config"), TRAINED)
+def test_recipes_train(
+    name: str, config: str, corpus: Path, tiny_encoder: Path, deep_encoder: Path, tmp_path: Path
 ) -> None:
-    few = ("--training.max_steps", 2, "--training.eval_frequency", 2)
+    encoder = deep_encoder if name.startswith("tinn") else tiny_encoder
     path = ROOT / "configs" / f"{config}.cfg"
-    train(corpus, deep_encoder, tmp_path / "training", name, *few, config=path)
-    nlp = spacy.load(tmp_path / "training" / "model-last")
+    out = tmp_path / "training"
+    train(corpus, encoder, out, name, "--training.max_epochs", 2, config=path)
+    nlp = spacy.load(out / "model-last")
     doc = nlp(TEXTS[0][0])
-    assert config == "ner-lexical" or doc.spans.keys() & {"phi", "clinical"}
+    assert config == "deid" or doc.has_annotation("ENT_IOB")
+    assert config in ("ner", "ner-lexical") or doc.spans.keys() & {"phi", "clinical"}
     for head, settings in list_heads(nlp.config).items():
         labels = {"NAME"} if settings["spans_key"] == "phi" else {"PROBLEM"}
         assert set(nlp.get_pipe(head).labels) == labels  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        one if one in ("lewis-2020-cls", "tinn-2021-large") else pytest.param(one, marks=SLOW)
-        for one in sorted(RECIPES)
-    ],
-)
-def test_every_recipe_trains(name: str, corpus: Path, deep_encoder: Path, tmp_path: Path) -> None:
-    train(corpus, deep_encoder, tmp_path / "training", name, "--training.max_epochs", 2)
-    nlp = spacy.load(tmp_path / "training" / "model-last")
-    doc = nlp(TEXTS[0][0])
-    assert doc.has_annotation("ENT_IOB")
     training = nlp.config["training"]
-    size = RECIPES[name].settings["training.batcher"]["size"]
-    assert training["max_steps"] == 2 * -(-20 // size)  # epochs times batches
-    assert training["eval_frequency"] == training["max_steps"] // 2
+    size = find_recipe(name).settings["training.batcher"]["size"]
+    if config != "several":
+        assert training["max_steps"] == 2 * -(-20 // size)  # epochs times batches
+        assert training["eval_frequency"] == training["max_steps"] // 2
 
 
 def test_the_recipe_decides_and_the_command_line_over_it(
@@ -178,23 +223,11 @@ def test_the_recipe_decides_and_the_command_line_over_it(
     frozen = ("--components.transformer.model.strategy.freeze_layers", 1)
     few = ("--training.max_steps", 3, "--training.optimizer.L2", 0.5)
     train(corpus, tiny_encoder, tmp_path / "training", "tinn-2021-base", *frozen, *few)
-    config = spacy.load(tmp_path / "training" / "model-last").config
+    config = load_config(tmp_path / "training" / "model-last" / "config.cfg")
     assert config["components"]["transformer"]["model"]["strategy"]["freeze_layers"] == 1
     assert config["components"]["ner"]["scheme"] == "BIO"
     assert config["training"]["optimizer"]["L2"] == 0.5
     assert (config["training"]["max_steps"], config["training"]["eval_frequency"]) == (3, 1)
-
-
-@pytest.mark.parametrize("name", sorted(RECIPES))
-def test_a_recipe_names_its_paper_and_its_rate_is_one_of_them(name: str) -> None:
-    recipe = RECIPES[name]
-    config = load_config(CONFIG, interpolate=False)
-    apply_recipe(config, recipe)
-    schedule = config["training"]["optimizer"]["learn_rate"]
-    assert schedule.get("initial_rate", schedule.get("rate")) in recipe.learn_rates
-    assert config["training"]["max_epochs"] == recipe.epochs
-    assert config["training"]["max_steps"] == 0
-    assert any(character.isdigit() for character in recipe.paper) and recipe.purpose
 
 
 # What the papers and the released code say (not what recipes.yml says): the paper's rates, the
@@ -208,22 +241,18 @@ STATED = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(STATED))
-def test_figures_of_the_papers(name: str) -> None:
-    config = load_config(CONFIG, interpolate=False)
-    apply_recipe(config, RECIPES[name])
-    training = config["training"]
-    optimizer = training["optimizer"]
-    batch = training["batcher"]["size"]
-    found = RECIPES[name].learn_rates, batch, RECIPES[name].epochs, optimizer["L2"]
-    assert (*found, optimizer["grad_clip"]) == STATED[name]
-    assert training["accumulate_gradient"] == 1
-
-
-def test_lewis_cls_leaves_heads_alone() -> None:
-    before, after = load_config(CONFIG), load_config(CONFIG)
-    apply_recipe(after, find_recipe("lewis-2020-cls"))
-    assert after["components"]["ner"] == before["components"]["ner"]
+def test_figures_of_the_papers() -> None:
+    found = {}
+    for name in STATED:
+        recipe, config = find_recipe(name), load(CONFIG.stem)
+        apply_recipe(config, recipe)
+        training = config["training"]
+        optimizer = training["optimizer"]
+        batch = training["batcher"]["size"]
+        of_training = batch, recipe.epochs, optimizer["L2"], optimizer["grad_clip"]
+        found[name] = recipe.learn_rates, *of_training
+        assert training["accumulate_gradient"] == 1
+    assert found == STATED
 
 
 def test_write_makes_a_config_that_loads(tmp_path: Path) -> None:
@@ -243,26 +272,23 @@ def test_show_prints_the_recipe_with_its_comments() -> None:
     assert text.startswith("lewis-2020-seq:\n") and "# Section 5.2" in text
     assert "lewis-2020-cls" not in text.replace("lewis-2020-seq", "")
     for name in RECIPES:
-        assert f"\n{name}:" not in get_recipe_text(name)
-        assert get_recipe_text(name).endswith(get_recipe_text(name).splitlines()[-1].strip())
+        one = get_recipe_text(name)
+        assert f"\n{name}:" not in one and one.endswith(one.splitlines()[-1].strip())
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_an_unknown_recipe_is_named_and_all_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (
         ("recipes", "show", "carino-2022"),
         ("recipes", "write", "carino-2022", CONFIG, "-o", "x.cfg"),
         ("train", CONFIG, "-o", "x", "--recipe", "carino-2022"),
-    ],
-)
-def test_an_unknown_recipe_is_named_and_all_are_listed(
-    words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == 1
-    assert "'carino-2022' is unknown" in result.output
-    assert all(name in result.output.replace("\n", "") for name in RECIPES)
+    ):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == 1
+        assert "'carino-2022' is unknown" in result.output
+        assert all(name in result.output.replace("\n", "") for name in RECIPES)
     assert not list(tmp_path.iterdir())
 
 
