@@ -49,42 +49,37 @@ def test_layouts_and_texts_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "a.txt.xz").write_bytes(lzma.compress(document.encode()))
     out = tmp_path / "a.spacy"
     texts = ["--texts", tmp_path / "a.txt.xz"]
-    options = ["-o", out, "--lang", "en", "--number", 40]
+    options = ["-o", out, "--lang", "en", "--number", 24]
     done = invent(tmp_path / "layouts", *options, *texts)
     assert done.exit_code == 0, done.output
     docs = list(read_docs(out, spacy.blank("en").vocab))
-    assert sum(CLEAN["en"] in doc.text for doc in docs) > 20
+    assert sum(CLEAN["en"] in doc.text for doc in docs) > 12
     assert not any("walker" in doc.text.lower() and "boston" in doc.text.lower() for doc in docs)
     assert {span.label_ for doc in docs for span in doc.spans["phi"]} == {"DOCTOR"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.txt").write_text("Prado.\n")
+    Path("bad.txt").write_text("{pacient}")
+    for options, message in (
         (["--lang", "fr"], "lang = 'fr': want one of es, en"),
         (["--lang", "es", "--names", "all"], "names = 'all': want one of training, held-out"),
         (["--lang", "es", "--scheme", "mine"], "scheme = 'mine'"),
         (["--lang", "es", "--texts", "empty.txt"], "has no sentence"),
         (["bad.txt", "--lang", "es"], "did you mean patient?"),
         (["n.txt", "--lang", "es"], "no such file or folder"),
-    ],
-)
-def test_mistakes(
-    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("empty.txt").write_text("Prado.\n")
-    Path("bad.txt").write_text("{pacient}")
-    done = invent(*options, "-o", "o.spacy")
-    assert done.exit_code == 1
-    assert message in done.output.replace("\n", " ")
-    assert "Prado" not in done.output
-    assert not Path("o.spacy").exists()
+    ):
+        done = invent(*options, "-o", "o.spacy")
+        assert done.exit_code == 1
+        assert message in done.output.replace("\n", " ")
+        assert "Prado" not in done.output
+        assert not Path("o.spacy").exists()
 
 
-@pytest.mark.parametrize(
-    ("lang", "sentence"),
-    [
+def test_sentences_that_suggest_phi() -> None:
+    wrong = []
+    for lang, sentence in (
         ("es", "Acude acompañado de su hermana por dolor en la pierna."),
         ("es", "Valorado por Carmen, que pauta tratamiento con hierro."),
         ("es", "Paciente de 67 años que consulta por dolor en la pierna."),
@@ -96,9 +91,9 @@ def test_mistakes(
         ("en", "The pain in the leg has been there since last March."),
         ("en", "The patient was transferred from Boston with a fever."),
         ("en", "Too short."),
-    ],
-)
-def test_sentences_that_suggest_phi(lang: str, sentence: str) -> None:
-    is_clean = make_check(load_values(lang, "training"))
-    assert is_clean(CLEAN[lang])
-    assert not is_clean(sentence)
+    ):
+        is_clean = make_check(load_values(lang, "training"))
+        assert is_clean(CLEAN[lang])
+        if is_clean(sentence):
+            wrong.append(sentence)
+    assert not wrong, wrong

@@ -2,6 +2,7 @@
 
 import random
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from spacy_bioclin.deid.invented.layouts import (
     split_lines,
 )
 from spacy_bioclin.deid.invented.names import SHARES, is_held_out, load_names
-from spacy_bioclin.deid.invented.noise import GROUPS, Noise, add_typos, make_typo
+from spacy_bioclin.deid.invented.noise import GROUPS, add_typos, make_typo
 from spacy_bioclin.deid.invented.notes import (
     Patient,
     check_layouts,
@@ -43,11 +44,10 @@ def inside_word(text: str, at: int) -> bool:
 
 
 @pytest.mark.parametrize("lang", ["es", "en"])
-@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.__name__)
-def test_offsets_stay_right(noise: Noise, lang: str) -> None:
+def test_offsets_stay_right(lang: str) -> None:
     values = load_values(lang, "training")
     layouts = read_layouts(LETTERS[lang], lang)
-    for seed in range(60):
+    for noise, seed in product(NOISES, range(20)):
         rng = random.Random(seed)
         pieces = fill(layouts[seed % len(layouts)], values, Texts(values), rng)
         note, noisy = join(pieces, ""), join(noise(pieces, rng), "")
@@ -99,7 +99,7 @@ def test_entities_in_gold_docs(tmp_path: Path) -> None:
 
 def test_some_notes_have_lines_of_several_layouts() -> None:
     layouts = read_layouts(LETTERS["es"], "es")
-    notes = list(invent_notes(layouts, "es", 200))
+    notes = list(invent_notes(layouts, "es", 100))
     mixed = [note for note in notes if " + " in note.where]
     assert 0.2 < len(mixed) / len(notes) < 0.4
     assert all(note.text.strip() for note in mixed) and all(note.spans for note in mixed[:5])
@@ -133,7 +133,7 @@ def test_the_same_seed_gives_the_same_notes(lang: str) -> None:
 @pytest.mark.parametrize("lang", ["es", "en"])
 def test_gold_docs_have_every_span(lang: str) -> None:
     scheme = "meddocan" if lang == "es" else "i2b2"
-    notes = list(invent_notes(read_layouts(LETTERS[lang], lang), lang, 150, seed=1))
+    notes = list(invent_notes(read_layouts(LETTERS[lang], lang), lang, 60, seed=1))
     labels = set(scheme_labels(scheme))
     n_spans = n_exact = 0
     for note, doc in zip(notes, make_gold_docs(notes, make_nlp(lang), scheme=scheme), strict=True):
@@ -144,10 +144,8 @@ def test_gold_docs_have_every_span(lang: str) -> None:
         for span, (start, end, _) in zip(doc.spans["phi"], note.spans, strict=True):
             assert span.label_ in labels
             assert span.start_char <= start and end <= span.end_char
-            n_spans, n_exact = (
-                n_spans + 1,
-                n_exact + ((start, end) == (span.start_char, span.end_char)),
-            )
+            n_spans += 1
+            n_exact += (start, end) == (span.start_char, span.end_char)
     assert n_exact >= 0.99 * n_spans
 
 
@@ -169,7 +167,7 @@ def test_held_out_names_are_never_in_the_training_share(lang: str) -> None:
 def test_persons_are_of_their_share(share: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("{patient.full}; {city}; {relative_name.last}", "utf-8")
     layouts = read_layouts([tmp_path], "es")
-    for note in invent_notes(layouts, "es", 300, names=share, noise=False):
+    for note in invent_notes(layouts, "es", 60, names=share, noise=False):
         for word in re.findall(r"[^\W\d_]{4,}", note.text):
             assert is_held_out(word) == (share == "held-out")
     with pytest.raises(BioclinError, match="names = 'all': want one of"):
@@ -185,7 +183,7 @@ def test_every_slot_and_rule_can_be_written(lang: str) -> None:
             for form in ("", *forms):
                 if slot == "text":
                     continue
-                for _ in range(40):
+                for _ in range(15):
                     assert Patient(values, rng).write(Slot(slot, form)).strip(f" {END}")
 
 
@@ -198,10 +196,10 @@ def test_types_are_those_of_the_labels() -> None:
 def test_values_are_diverse() -> None:
     values = load_values("es", "training")
     rng = random.Random(0)
-    hospitals = {values.write("hospital", rng) for _ in range(2000)}
-    names = {Patient(values, rng).write(Slot("patient", "full")) for _ in range(2000)}
-    assert len(hospitals) > 1500
-    assert len(names) > 1950
+    hospitals = {values.write("hospital", rng) for _ in range(500)}
+    names = {Patient(values, rng).write(Slot("patient", "full")) for _ in range(500)}
+    assert len(hospitals) > 450
+    assert len(names) > 495
 
 
 def test_one_person_in_a_note(tmp_path: Path) -> None:

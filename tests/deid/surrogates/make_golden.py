@@ -9,6 +9,7 @@ import hashlib
 import json
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from spacy_bioclin.deid.labels import load_types
 from spacy_bioclin.deid.secret import Secret
@@ -41,8 +42,14 @@ VALUES = (
 )
 
 
-def make_golden() -> dict[str, dict[str, str]]:
-    """Make surrogates of every value as every type, in both languages and with forbidden words."""
+ALL = [(lang, words) for lang in LANGS for words in (frozenset[str](), FORBIDDEN)]
+
+
+def make_golden(ways: list[tuple[str, frozenset[str]]] = ALL) -> dict[str, dict[str, str]]:
+    """Make surrogates of every value as every type.
+
+    ways (list[tuple[str, frozenset[str]]]): Languages, each with forbidden words.
+    """
     types: dict[str, dict[str, str]] = {}
     for phi_type in load_types():
         made = {
@@ -50,8 +57,7 @@ def make_golden() -> dict[str, dict[str, str]]:
                 make_surrogate(value, phi_type, SurrogateContext(Secret(KEY, "p-1"), lang, words))
                 for value in VALUES
             ]
-            for lang in LANGS
-            for words in (frozenset[str](), FORBIDDEN)
+            for lang, words in ways
         }
         types[phi_type] = {
             name: hashlib.sha256(json.dumps(rows).encode("ascii")).hexdigest()[:16]
@@ -72,6 +78,13 @@ def make_shown() -> dict[str, list[str | None]]:
     }
 
 
+def _write(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 if __name__ == "__main__":
-    content = {"faker": version("Faker"), "types": make_golden(), "shown": make_shown()}
-    GOLDEN.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    parts = [f'"faker": {json.dumps(version("Faker"))}']
+    for key, table in {"types": make_golden(), "shown": make_shown()}.items():
+        rows = [f"  {_write(name)}: {_write(row)}" for name, row in table.items()]
+        parts.append(f'"{key}": {{\n' + ",\n".join(rows) + "\n }")
+    GOLDEN.write_text("{\n " + ",\n ".join(parts) + "\n}\n", "utf-8")

@@ -65,7 +65,7 @@ def test_every_type_has_a_surrogate_or_none_on_purpose() -> None:
         assert make_surrogate("madre", phi_type, SurrogateContext(Secret(KEY, "1"), "es")) is None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(PAIRS), SECRETS, st.sampled_from(["es", "en"]))
 def test_deterministic_other_and_not_forbidden(
     pair: tuple[str, str], secret: Secret, lang: str
@@ -86,7 +86,7 @@ def test_deterministic_other_and_not_forbidden(
     assert fold_alnum(second or "") != fold_alnum(value)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50)
 @given(st.sampled_from(PAIRS), SECRETS)
 def test_accents_and_case_do_not_count(pair: tuple[str, str], secret: Secret) -> None:
     phi_type, value = pair
@@ -104,20 +104,21 @@ def test_accents_and_case_do_not_count(pair: tuple[str, str], secret: Secret) ->
         assert {fold_alnum(upper or "")} == surrogates
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80)
 @given(st.text(max_size=25), st.sampled_from(sorted(load_types())), SECRETS)
 def test_any_text_of_any_type(value: str, phi_type: str, secret: Secret) -> None:
     surrogate = make_surrogate(value, phi_type, SurrogateContext(secret, "es"))
     assert surrogate is None or fold_alnum(surrogate) != fold_alnum(value)
 
 
-@pytest.mark.parametrize(("phi_type", "value"), PAIRS)
-def test_patients_differ(phi_type: str, value: str) -> None:
-    surrogates = {
-        make_surrogate(value, phi_type, SurrogateContext(Secret(KEY, str(i)), "es"))
-        for i in range(20)
-    }
-    assert len(surrogates) >= 3
+def test_patients_differ() -> None:
+    contexts = [SurrogateContext(Secret(KEY, str(i)), "es") for i in range(10)]
+    wrong = [
+        (value, phi_type, made)
+        for phi_type, value in PAIRS
+        if len(made := {make_surrogate(value, phi_type, one) for one in contexts}) < 3
+    ]
+    assert not wrong, wrong
 
 
 @pytest.mark.slow

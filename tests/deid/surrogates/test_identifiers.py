@@ -3,7 +3,6 @@
 import re
 
 import phonenumbers
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,17 +46,17 @@ def shape_of(text: str) -> str:
     return re.sub("[a-z]", "a", re.sub("[A-Z]", "A", text))
 
 
-@pytest.mark.parametrize(("check", "value"), VALID.items())
-def test_a_valid_number_becomes_another_valid_one(check: str, value: str) -> None:
-    assert check in passed_checks(value)
-    for patient in range(5):
-        surrogate = make_identifier(value, es(Secret(KEY, str(patient))), "id")
-        assert surrogate is not None and fold_alnum(surrogate) != fold_alnum(value)
-        assert passed_checks(surrogate) == passed_checks(value)
-        assert shape_of(surrogate) == shape_of(value)
+def test_a_valid_number_becomes_another_valid_one() -> None:
+    for check, value in VALID.items():
+        assert check in passed_checks(value), value
+        for patient in range(3):
+            surrogate = make_identifier(value, es(Secret(KEY, str(patient))), "id")
+            assert surrogate is not None and fold_alnum(surrogate) != fold_alnum(value), value
+            assert passed_checks(surrogate) == passed_checks(value), value
+            assert shape_of(surrogate) == shape_of(value), value
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(
     st.from_regex(r"[A-Z]{0,3}[-. ]?\d{2,4}[-/. ]?\d{3,7}[- ]?[A-Za-z]?", fullmatch=True), SECRETS
 )
@@ -70,7 +69,7 @@ def test_shape_and_checks_are_kept(value: str, secret: Secret) -> None:
     assert passed_checks(surrogate) == passed_checks(value)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(10**5, 10**9), SECRETS, st.sampled_from([".", " ", "-", "/", ""]))
 def test_separators_case_and_label_do_not_count(number: int, secret: Secret, sep: str) -> None:
     digits = str(number)
@@ -81,7 +80,7 @@ def test_separators_case_and_label_do_not_count(number: int, secret: Secret, sep
     assert fold_alnum(apart.removeprefix("NHC: ")) == fold_alnum(plain)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(10**5, 10**9), SECRETS)
 def test_a_forbidden_number_does_not_come_out(number: int, secret: Secret) -> None:
     first = make_identifier(str(number), es(secret), "id")
@@ -91,31 +90,27 @@ def test_a_forbidden_number_does_not_come_out(number: int, secret: Secret) -> No
 
 
 def test_spanish_shapes_stay_plausible() -> None:
-    for patient in map(str, range(30)):
+    for patient in map(str, range(10)):
         secret = Secret(KEY, patient)
         nass = make_identifier("28 12345678 40", es(secret), "id") or ""
         assert 1 <= int(nass[:2]) <= 53
         licence = make_identifier("28 28 57941", es(secret), "id") or ""
         assert licence[:2] == licence[3:5] and 1 <= int(licence[:2]) <= 53
-        assert re.fullmatch(
-            r"[XYZ]\d{7}[A-Z]",
-            make_identifier("X1234567B", es(secret), "id") or "",
-        )
+        nie = make_identifier("X1234567B", es(secret), "id") or ""
+        assert re.fullmatch(r"[XYZ]\d{7}[A-Z]", nie)
         plate = make_identifier("1234 bcd", es(secret), "id") or ""
         assert re.fullmatch(r"[1-9]\d{3} [^aeiouq0-9]{3}", plate)
-        assert (make_identifier("ES7712341234161234567890", es(secret), "id") or "").startswith(
-            "ES"
-        )
-        assert re.fullmatch(
-            r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}",
-            make_identifier("00:1b:44:11:3a:b7", es(secret), "id") or "",
-        )
+        iban = make_identifier("ES7712341234161234567890", es(secret), "id") or ""
+        assert iban.startswith("ES")
+        card = make_identifier("00:1b:44:11:3a:b7", es(secret), "id") or ""
+        assert re.fullmatch(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", card)
         assert (make_identifier("078165", es(secret), "id") or "").startswith("0")
 
 
-@pytest.mark.parametrize("value", ["", "-", "Residente de 5° año", "negra", "K", "n.º "])
-def test_text_has_no_surrogate(value: str) -> None:
-    assert make_identifier(value, es(Secret(KEY, "1")), "id") is None
+def test_text_has_no_surrogate() -> None:
+    for value in ("", "-", "Residente de 5° año", "negra", "K", "n.º "):
+        assert make_identifier(value, es(Secret(KEY, "1")), "id") is None, value
+    assert make_phone("no consta", es(Secret(KEY, "1"))) is None
 
 
 PHONES = [
@@ -132,19 +127,20 @@ PHONES = [
 ]
 
 
-@pytest.mark.parametrize(("lang", "value", "shape"), PHONES)
-def test_phones_keep_form_and_kind(lang: str, value: str, shape: str) -> None:
-    region = "US" if lang == "en" else "ES"
-    for patient in map(str, range(10)):
-        surrogate = make_phone(value, SurrogateContext(Secret(KEY, patient), lang))
-        assert surrogate is not None and re.fullmatch(shape, surrogate), surrogate
-        assert fold_alnum(surrogate) != fold_alnum(value)
-        old, new = (phonenumbers.parse(text, region) for text in (value, surrogate))
-        assert old.country_code == new.country_code
-        if phonenumbers.is_valid_number(old):
-            assert phonenumbers.number_type(old) == phonenumbers.number_type(new)
+def test_phones_keep_form_and_kind() -> None:
+    for lang, value, shape in PHONES:
+        region = "US" if lang == "en" else "ES"
+        for patient in "12345":
+            surrogate = make_phone(value, SurrogateContext(Secret(KEY, patient), lang))
+            assert surrogate is not None and re.fullmatch(shape, surrogate), (value, surrogate)
+            assert fold_alnum(surrogate) != fold_alnum(value)
+            old, new = (phonenumbers.parse(text, region) for text in (value, surrogate))
+            assert old.country_code == new.country_code
+            if phonenumbers.is_valid_number(old):
+                assert phonenumbers.number_type(old) == phonenumbers.number_type(new)
 
 
+@settings(max_examples=20)
 @given(st.integers(600_000_000, 699_999_999), SECRETS)
 def test_a_phone_has_one_surrogate_in_all_its_forms(number: int, secret: Secret) -> None:
     digits = str(number)
@@ -154,7 +150,3 @@ def test_a_phone_has_one_surrogate_in_all_its_forms(number: int, secret: Secret)
         surrogate = make_phone(form, es(secret)) or ""
         assert fold_alnum(surrogate).endswith(plain)
         assert make_phone(form, SurrogateContext(secret, "es", {plain})) != surrogate
-
-
-def test_no_digit_no_phone() -> None:
-    assert make_phone("no consta", es(Secret(KEY, "1"))) is None
