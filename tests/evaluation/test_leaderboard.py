@@ -7,12 +7,11 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from benchmarks import leaderboard, leaderboard_speed, readme, readme_models
-from benchmarks.deid import hard_notes
 from spacy_bioclin.deid.labels import scheme_labels
 from spacy_bioclin.types import GOLD_KEY
 from tests.markdown import ROOT
 
+pytestmark = pytest.mark.slow
 NOTE = "Ingresa Rosalinda Etxeberria con asma y fiebre. Tel. 600 123 456.\n"
 OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
 
@@ -66,6 +65,8 @@ def corpora(tmp_path):
 
 
 def run(monkeypatch, pipeline, corpora, out, name, *options):
+    from benchmarks import leaderboard
+
     wanted = ["--corpora", corpora, "--name", name, "--output", out, *options]
     monkeypatch.setattr(sys, "argv", ["leaderboard", str(pipeline), *map(str, wanted)])
     leaderboard.main()
@@ -73,6 +74,8 @@ def run(monkeypatch, pipeline, corpora, out, name, *options):
 
 
 def test_entry_of_a_pipeline(pipeline, corpora, tmp_path, monkeypatch, capsys):
+    from benchmarks.deid import hard_notes
+
     (tmp_path / "es_dev.txt").write_text(
         "##### triage\nTel. [[600 123 456|phone]], [[asma|DISEASE]].\n"
     )
@@ -103,6 +106,8 @@ def test_entry_of_a_pipeline(pipeline, corpora, tmp_path, monkeypatch, capsys):
 
 
 def test_fingerprint_is_that_of_what_decides(pipeline, tmp_path):
+    from benchmarks import leaderboard
+
     first = leaderboard.find_fingerprint(pipeline)
     folder = spacy.load(pipeline)
     folder.meta["version"] = "9.9"
@@ -113,6 +118,8 @@ def test_fingerprint_is_that_of_what_decides(pipeline, tmp_path):
 
 
 def test_probabilities_and_their_calibration():
+    from benchmarks import leaderboard
+
     doc = Doc(spacy.blank("es").vocab, words=["asma", "tos"])
     doc.spans["clinical"] = [spacy.tokens.Span(doc, i, i + 1, "DISEASE") for i in (0, 1)]
     doc.spans["clinical"].attrs["scores"] = [1.0, 0.5]
@@ -124,6 +131,8 @@ def test_probabilities_and_their_calibration():
 
 
 def test_speed_with_and_without_parts(pipeline, corpora, monkeypatch):
+    from benchmarks import leaderboard_speed
+
     monkeypatch.setattr(leaderboard_speed, "ROUNDS", 1)
     vocab = spacy.blank("es").vocab
     texts = leaderboard_speed.choose_texts(sorted(corpora.glob("*/test.spacy")), vocab)
@@ -145,6 +154,9 @@ def test_speed_with_and_without_parts(pipeline, corpora, monkeypatch):
 
 
 def test_card_of_a_pipeline(pipeline, corpora, tmp_path, monkeypatch):
+    from benchmarks import readme, readme_models
+    from benchmarks.deid import hard_notes
+
     monkeypatch.setattr(hard_notes, "FOLDER", tmp_path)
     out = tmp_path / "leaderboard.json"
     entry = run(monkeypatch, pipeline, corpora, out, "es_bioclin_sm", "--skip-speed")

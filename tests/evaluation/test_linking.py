@@ -19,38 +19,37 @@ from spacy_bioclin.evaluation.spans import Counts
 # -- ids -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "id, expected",
-    [
-        ("D001943", "D001943"),
-        ("MESH:D001943", "D001943"),
-        ("mesh:D001943", "D001943"),
-        ("OMIM:115470|C535918", "D9|C535918"),  # the alternative id is looked up without prefix
-        ("115470+ OMIM:2", "D9+2"),
-        ("HP:0000003", "HP:0000003"),  # other prefixes are part of the id
-        ("8140/6/H", "8140/6/H"),
-        ("", ""),
-    ],
-)
-def test_canonical_id(id, expected):
-    assert canonical_id(id, {"115470": "D9"}) == expected
+CANONICAL = [
+    ("D001943", "D001943"),
+    ("MESH:D001943", "D001943"),
+    ("mesh:D001943", "D001943"),
+    ("OMIM:115470|C535918", "D9|C535918"),  # the alternative id is looked up without prefix
+    ("115470+ OMIM:2", "D9+2"),
+    ("HP:0000003", "HP:0000003"),  # other prefixes are part of the id
+    ("8140/6/H", "8140/6/H"),
+    ("", ""),
+]
 
 
-@pytest.mark.parametrize(
-    "ids, expected",
-    [
-        (("D1", "D2"), ("D1", "D2")),
-        (("D1|D2+OMIM:3",), ("D1", "D2", "3")),
-        (("OLD", "D1"), ("D1",)),  # both mean D1
-        (("-1",), ()),
-        (("NIL",), ()),
-        (("",), ()),
-        ((), ()),
-        (("D1|-1",), ("D1",)),
-    ],
-)
-def test_gold_ids(ids, expected):
-    assert gold_ids(ids, {"OLD": "D1"}) == expected
+def test_canonical_id():
+    found = {id: canonical_id(id, {"115470": "D9"}) for id, _ in CANONICAL}
+    assert found == dict(CANONICAL)
+
+
+GOLD_IDS = [
+    (("D1", "D2"), ("D1", "D2")),
+    (("D1|D2+OMIM:3",), ("D1", "D2", "3")),
+    (("OLD", "D1"), ("D1",)),  # both mean D1
+    (("-1",), ()),
+    (("NIL",), ()),
+    (("",), ()),
+    ((), ()),
+    (("D1|-1",), ("D1",)),
+]
+
+
+def test_gold_ids():
+    assert {ids: gold_ids(ids, {"OLD": "D1"}) for ids, _ in GOLD_IDS} == dict(GOLD_IDS)
 
 
 # -- rules -----------------------------------------------------------------------------------------
@@ -82,9 +81,9 @@ RANKS = [
 ]
 
 
-@pytest.mark.parametrize("gold, rankings, biosyn, strict", RANKS)
-def test_ranks_by_hand(gold, rankings, biosyn, strict):
-    assert (biosyn_rank(gold, rankings), strict_rank(gold, rankings)) == (biosyn, strict)
+def test_ranks_by_hand():
+    found = [(*row[:2], biosyn_rank(*row[:2]), strict_rank(*row[:2])) for row in RANKS]
+    assert found == RANKS
 
 
 def test_unknown_rule():

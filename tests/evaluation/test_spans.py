@@ -1,3 +1,5 @@
+"""Scores of spans against counts worked by hand, and the scorer."""
+
 import itertools
 import pickle
 import random
@@ -71,24 +73,24 @@ def test_nothing_at_all():
     assert scores.micro.prf() == scores.macro == {"p": 0.0, "r": 0.0, "f": 0.0}
 
 
-@pytest.mark.parametrize(
-    "reference, predicted, expected",
-    [
-        ([(0, 10)], [(0, 4), (5, 10)], 1),  # one mention split in two: matched once
-        ([(0, 4), (5, 10)], [(0, 10)], 1),
-        ([(0, 4)], [(4, 8)], 0),  # adjacent is not overlapping
-        ([(0, 10), (0, 5)], [(0, 10), (6, 10)], 2),  # exact pairs first would find only one
-        ([(0, 10), (2, 4)], [(1, 3), (3, 12)], 2),  # nested
-        ([(0, 5), (4, 9)], [(3, 6)], 1),  # tie
-        ([], [(0, 1)], 0),
-    ],
-)
-def test_relaxed_matching_by_hand(reference, predicted, expected):
+RELAXED = [
+    ([(0, 10)], [(0, 4), (5, 10)], 1),  # one mention split in two: matched once
+    ([(0, 4), (5, 10)], [(0, 10)], 1),
+    ([(0, 4)], [(4, 8)], 0),  # adjacent is not overlapping
+    ([(0, 10), (0, 5)], [(0, 10), (6, 10)], 2),  # exact pairs first would find only one
+    ([(0, 10), (2, 4)], [(1, 3), (3, 12)], 2),  # nested
+    ([(0, 5), (4, 9)], [(3, 6)], 1),  # tie
+    ([], [(0, 1)], 0),
+]
+
+
+def test_relaxed_matching_by_hand():
     def spans(pairs):
         return {(start, end, "A") for start, end in pairs}
 
-    assert relaxed_match(spans(reference), spans(predicted)) == expected
-    assert relaxed_match(spans(predicted), spans(reference)) == expected
+    for one, other, expected in RELAXED:
+        assert relaxed_match(spans(one), spans(other)) == expected
+        assert relaxed_match(spans(other), spans(one)) == expected
 
 
 def largest_matching(reference, predicted):
@@ -107,7 +109,7 @@ def test_relaxed_matching_is_the_largest_one():
         starts = [rng.randrange(12) for _ in range(rng.randrange(6))]
         return {(start, start + rng.randint(1, 8), "A") for start in starts}
 
-    for _ in range(1000):
+    for _ in range(300):
         reference, predicted = draw(), draw()
         matched = relaxed_match(reference, predicted)
         assert matched == largest_matching(reference, predicted)

@@ -1,4 +1,5 @@
-import itertools
+"""Drawings are XML, higher values stand higher, and scores are dots around their mean."""
+
 import re
 from xml.etree import ElementTree
 
@@ -21,16 +22,9 @@ def test_higher_values_stand_higher_and_names_are_escaped() -> None:
     assert "en &amp; more" in svg
 
 
-def test_equal_ratios_are_equal_steps_on_a_logarithmic_axis() -> None:
-    points = [(0.0, 1.0), (1.0, 10.0), (2.0, 100.0)]
-    svg = draw_curves({"a": points}, title="", x_label="", logarithmic=True)
-    [(_, y0), (_, y1), (_, y2)] = places(svg)[0]
-    assert abs((y0 - y1) - (y1 - y2)) < 0.2
-    assert [f">{value}<" in svg for value in (1, 2, 5, 10, 20, 50, 100)] == [True] * 7
-
-
 def test_a_single_point_can_be_drawn() -> None:
-    ElementTree.fromstring(draw_curves({"a": [(1, 2.0)]}, title="", x_label=""))
+    ElementTree.fromstring(draw_curves({"a": [(1, 2.0)]}, title="", x_label="", logarithmic=True))
+    draw({"a": [(1e-5, [0.5])]})
 
 
 RATES = {1e-5: "1e-5", 1e-4: "1e-4", 1e-3: "1e-3"}
@@ -59,25 +53,3 @@ def test_scores_are_dots_around_their_mean() -> None:
     assert abs((float(bottom) - y1) / (low[1] - y1) - 1.414) < 0.02
     assert abs(float(bottom) + float(top) - 2 * y1) < 0.2
     assert "a, 1e-4: 0.6000" in svg and ">1e-3<" in svg
-
-
-def test_lines_of_scores_stand_apart() -> None:
-    line = [(1e-5, [0.5, 0.6]), (1e-3, [0.7])]
-    a, b = places(draw({"a": line, "b & c": line}))
-    assert [x for x, _ in b] == [x + 7 for x, _ in a]
-    assert [y for _, y in b] == [y for _, y in a]
-
-
-def test_strategies_at_one_rate_have_columns() -> None:
-    svg = draw({name: [(1e-5, [0.5, 0.6, 0.61])] for name in "abc"})
-    columns = sorted({x for x, _ in dots(svg)})
-    assert len(columns) == 3 and columns[2] - columns[1] > 100
-    draw({"a": [(1e-5, [0.5])]})  # one dot: no height at all
-
-
-def test_names_of_near_rates_do_not_lie_on_each_other() -> None:
-    rates = [10 ** (-5 + i / 50) for i in range(100)]
-    svg = draw({"a": [(rate, [0.5]) for rate in rates]}, {rate: f"{rate:g}" for rate in rates})
-    middles = re.findall(r'<text x="([^"]*)" y="330" text-anchor="middle"', svg)
-    assert 5 < len(middles) < 13
-    assert all(float(b) - float(a) >= 40 for a, b in itertools.pairwise(middles))
