@@ -255,6 +255,7 @@ def test_a_request_that_takes_too_long_is_503() -> None:
     with running(timeout=0.05, batch_words=0) as it, closed_door() as door:
         answer = it.post("/annotate", notes=[{"text": SLOW}] * 3)
         assert answer.status_code == 503 and answer.headers["Retry-After"]
+        assert it.client.get("/health").status_code == 200  # the loop has gone on since
         door.opened.set()
         # The notes that had not begun were taken out of the queue: the next one is read at once.
         [done] = it.service.batcher.submit(["tos"], lambda doc: {"text": doc.text})

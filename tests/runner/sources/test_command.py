@@ -182,8 +182,8 @@ def test_killed_and_resumed(database, tmp_path, monkeypatch):
     nlp.add_pipe("test_deadly_note")
     nlp.to_disk(tmp_path / "model")
     database.fill(range(3, 3_603, 3))
-    once = "UPDATE note SET note_text = 'una vez' WHERE note_id = 3000"  # ends its process once
-    database.change(once)
+    change = "UPDATE note SET note_text = '{}' WHERE note_id = 3000"
+    database.change(change.format("una vez"))  # the process that reads it ends itself
     out = folder / "out.jsonl"
     source, *rest = database.arguments()
     command = [sys.executable, "-W", "ignore", "-m", "spacy_bioclin", "run", tmp_path / "model"]
@@ -193,6 +193,7 @@ def test_killed_and_resumed(database, tmp_path, monkeypatch):
     assert len(list(folder.glob(".out.jsonl.work/*.part"))) == 1
     assert not out.exists()
     assert not any(SECRET.encode() in content for content in read_all(folder).values())
+    database.change(change.format("Con tos."))
     for path, options in ((out, ["--resume"]), (wanted / "out.jsonl", [])):
         done = ask(tmp_path / "model", database, path, *options)
         assert done.exit_code == 0, done.output
