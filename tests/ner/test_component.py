@@ -1,27 +1,30 @@
 """`bioclin_ner` in a pipeline: learning, layers, masking, storing, living beside spaCy's heads."""
 
-import ctypes
-from pathlib import Path
+import weakref
 
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from thinc.api import Adam
-from transformers import BertConfig, BertModel
+from thinc.api import Adam, fix_random_seed
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.ner.gold import make_gold_tags
 from spacy_bioclin.ner.tags import MISSING
-from tests.util import make_encoder
 
 NOTES = [
     ("Paciente con neumonía tratado con amoxicilina.", [(13, 21, "PROBLEM"), (34, 45, "DRUG")]),
     ("Sufre tos y diabetes mellitus tipo 2.", [(6, 9, "PROBLEM"), (12, 36, "PROBLEM")]),
     ("Sin fiebre.", []),
 ]
-ENCODER = {"@architectures": "spacy-bioclin.Encoder.v1", "window": 32, "stride": 24}
+# In fp32, whatever the processor is good at.
+ENCODER = {
+    "@architectures": "spacy-bioclin.Encoder.v1",
+    "window": 32,
+    "stride": 24,
+    "precision": "fp32",
+}
 LISTENER = {
     "@architectures": "spacy-transformers.TransformerListener.v1",
     "grad_factor": 1.0,
@@ -49,23 +52,22 @@ def make_examples(nlp, spans_key=None):
     return examples
 
 
-def train(nlp, examples, steps=60):
+def train(nlp, examples, steps=12, rate=5e-3, seed=0):
+    fix_random_seed(seed)
     nlp.initialize(lambda: examples)
-    optimizer = Adam(1e-3)
+    optimizer = Adam(rate)
     for _ in range(steps):
         losses = {}
         nlp.update(examples, sgd=optimizer, losses=losses)
     return losses
 
 
+def ents_of(doc):
+    return [(e.start, e.end, e.label_) for e in doc.ents]
+
+
 @pytest.mark.parametrize(
-    ("architecture", "scheme"),
-    [
-        ("LinearTagger", "BIO"),
-        ("CrfTagger", "BILUO"),
-        pytest.param("LinearTagger", "BILUO", marks=pytest.mark.slow),
-        pytest.param("CrfTagger", "BIO", marks=pytest.mark.slow),
-    ],
+    ("architecture", "scheme"), [("LinearTagger", "BIO"), ("CrfTagger", "BILUO")]
 )
 def test_learns_stores_and_loads(tiny_encoder, tmp_path, architecture, scheme):
     model = {
@@ -83,12 +85,10 @@ def test_learns_stores_and_loads(tiny_encoder, tmp_path, architecture, scheme):
     blank = make_nlp(tiny_encoder, model=model, scheme=scheme)
     for again in (spacy.load(tmp_path / "pipeline"), blank.from_bytes(nlp.to_bytes())):
         other = again(NOTES[0][0])
-        assert [(e.start, e.end, e.label_) for e in other.ents] == [
-            (e.start, e.end, e.label_) for e in doc.ents
-        ]
+        assert ents_of(other) == ents_of(doc)
         for one, two in zip(doc.ents, other.ents, strict=True):
             assert 0.5 < one._.probability <= 1.0
-            assert one._.probability == pytest.approx(two._.probability, abs=1e-4)
+            assert one._.probability == two._.probability
     kept = DocBin(docs=[doc], store_user_data=True).to_bytes()
     (stored,) = DocBin().from_bytes(kept).get_docs(nlp.vocab)
     assert stored.ents[0]._.probability == doc.ents[0]._.probability
@@ -100,7 +100,7 @@ def test_nested_labels_overlap_in_a_span_group(tiny_encoder):
     nlp = make_nlp(tiny_encoder, spans_key="all", nested=True)
     doc = nlp.make_doc(text)
     doc.spans["all"] = [doc.char_span(s, e, label=label) for s, e, label in spans]
-    train(nlp, [Example(nlp.make_doc(text), doc)], steps=80)
+    train(nlp, [Example(nlp.make_doc(text), doc)], steps=20)
     found = nlp(text)
     group = found.spans["all"]
     assert sorted((s.start_char, s.end_char, s.label_) for s in group) == sorted(spans)
@@ -108,33 +108,37 @@ def test_nested_labels_overlap_in_a_span_group(tiny_encoder):
     assert not found.ents
 
 
-def test_another_layer_is_learned_written_and_scored(tiny_encoder):
-    nlp = make_nlp(tiny_encoder, spans_key="phi")
-    examples = make_examples(nlp, spans_key="phi")
-    train(nlp, examples)
-    assert nlp.evaluate(examples)["spans_phi_f"] == 1.0
-    doc = nlp(NOTES[0][0])
+@pytest.fixture(scope="module")
+def layered(tiny_encoder):
+    """A pipeline whose spans are in doc.spans["phi"]."""
+    nlp = make_nlp(tiny_encoder, spans_key="phi", doubtful_from=0.0)
+    train(nlp, make_examples(nlp, "phi"))
+    return nlp
+
+
+def test_another_layer_is_learned_written_and_scored(layered, monkeypatch):
+    monkeypatch.setitem(layered.get_pipe("ner").cfg, "doubtful_from", None)
+    assert layered.evaluate(make_examples(layered, "phi"))["spans_phi_f"] == 1.0
+    doc = layered(NOTES[0][0])
     assert [span.text for span in doc.spans["phi"]] == ["neumonía", "amoxicilina"]
     assert not doc.ents
 
 
-def test_what_the_tags_leave_out_is_written_on_request(tiny_encoder, tmp_path):
-    nlp = make_nlp(tiny_encoder, spans_key="phi", doubtful_from=0.0)
-    train(nlp, make_examples(nlp, "phi"), steps=20)
+def test_what_the_tags_leave_out_is_written_on_request(layered, tmp_path, monkeypatch):
     text = NOTES[0][0]
-    nlp.to_disk(tmp_path / "nlp")
+    layered.to_disk(tmp_path / "nlp")
     doc = spacy.load(tmp_path / "nlp")(text)
     doubtful = [span for span in doc.spans["phi"] if span.id_ == "doubtful"]
     sure = [span for span in doc.spans["phi"] if not span.id_]
     covered = sorted(token.i for span in doubtful + sure for token in span)
     assert doubtful and covered == list(range(len(doc)))  # everything, once
     scores = dict(zip(doc.spans["phi"], doc.spans["phi"].attrs["scores"], strict=True))
-    marginals = nlp.get_pipe("ner").get_marginals([nlp(text)], temperature=1.0)[0]
+    marginals = layered.get_pipe("ner").get_marginals([layered(text)], temperature=1.0)[0]
     for span in doubtful:
         inside = 1 - marginals[span.start : span.end, 0, 0].astype(float)
         assert scores[span] == pytest.approx(inside.max(), abs=2e-3)
-    nlp.get_pipe("ner").cfg["doubtful_from"] = None
-    without = nlp(text)
+    monkeypatch.setitem(layered.get_pipe("ner").cfg, "doubtful_from", None)
+    without = layered(text)
     assert [(s.start, s.end) for s in without.spans["phi"]] == [(s.start, s.end) for s in sure]
 
 
@@ -160,11 +164,10 @@ def test_what_is_not_annotated_is_masked(tiny_encoder):
     coarse = Doc(nlp.vocab, words=["tos", "y", "neumonía grave"])
     assert tags(whole, coarse) == [0, 0, MISSING]
 
-    for reference in (nothing,):
-        scores = ner.model.predict([reference])
-        loss, gradient = ner.get_loss([Example(Doc(nlp.vocab, words=words), reference)], scores)
-        assert loss == pytest.approx(0.0, abs=1e-9)
-        assert not np.abs(gradient.emissions.numpy()).max() > 1e-9
+    scores = ner.model.predict([nothing])
+    loss, gradient = ner.get_loss([Example(Doc(nlp.vocab, words=words), nothing)], scores)
+    assert loss == pytest.approx(0.0, abs=1e-9)
+    assert np.abs(gradient.emissions.numpy()).max() <= 1e-9
 
 
 def test_a_batch_without_tokens_is_no_error(tiny_encoder):
@@ -229,9 +232,10 @@ def test_spacy_components_train_on_the_same_encoder(tiny_encoder, tmp_path):
         ]
         eg.reference.cats = {"sick": float(i < 2), "well": float(i == 2)}
     first, last = {}, {}
+    fix_random_seed(0)
     nlp.initialize(lambda: examples)
-    optimizer = Adam(1e-3)
-    for step in range(40):
+    optimizer = Adam(2e-3)
+    for step in range(8):
         losses = first if step == 0 else last
         losses.clear()
         nlp.update(examples, sgd=optimizer, losses=losses)
@@ -263,17 +267,14 @@ def test_dropout_of_training_reaches_thinc_layers():
     assert rates and set(rates) == {0.3}
 
 
-@pytest.mark.parametrize(
-    ("settings", "word"),
-    [
+def test_bad_settings(tiny_encoder):
+    for settings, word in (
         ({"nested": True}, "spans_key"),
         ({"doubtful_from": 0.1}, "spans_key"),
         ({"scheme": "IOB7"}, "'IOB7'"),
-    ],
-)
-def test_bad_settings(tiny_encoder, settings, word):
-    with pytest.raises(BioclinError, match=word):
-        make_nlp(tiny_encoder, **settings)
+    ):
+        with pytest.raises(BioclinError, match=word):
+            make_nlp(tiny_encoder, **settings)
 
 
 def test_a_layer_that_the_corpus_lacks_is_named(tiny_encoder):
@@ -282,20 +283,16 @@ def test_a_layer_that_the_corpus_lacks_is_named(tiny_encoder):
         nlp.initialize(lambda: make_examples(nlp))
 
 
-def test_stream_keeps_order_batches_and_errors(tiny_encoder):
+def test_stream_keeps_order_batches_and_errors(tagger):
     """Decoding runs a batch behind in a thread: every Doc comes out once, in order, as if alone."""
-    nlp = make_nlp(tiny_encoder)
-    train(nlp, make_examples(nlp), steps=40)
-    texts = [NOTES[i % 3][0] for i in range(11)] + ["", "   "]
-    alone = [nlp(text) for text in texts]
+    nlp = spacy.load(tagger)
+    texts = [NOTES[i % 3][0] for i in range(7)] + ["", "   "]
+    alone = [ents_of(nlp(text)) for text in texts]
     for batch_size in (1, 4, 64):
         together = list(nlp.pipe(texts, batch_size=batch_size))
         assert [doc.text for doc in together] == texts
-        for one, other in zip(alone, together, strict=True):
-            assert [(e.start, e.end, e.label_) for e in one.ents] == [
-                (e.start, e.end, e.label_) for e in other.ents
-            ]
-    assert any(doc.ents for doc in alone)
+        assert [ents_of(doc) for doc in together] == alone
+    assert any(alone)
     stream = nlp.pipe(iter(texts), batch_size=2)  # a reader that stops early
     assert next(stream).text == texts[0]
     stream.close()
@@ -307,30 +304,21 @@ def test_stream_keeps_order_batches_and_errors(tiny_encoder):
     assert len(failed) == len(texts)
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to read memory")
-@pytest.mark.slow
-def test_a_long_stream_leaves_the_resident_memory_flat(tmp_path):
-    """A shorter version of benchmarks/speed/memory.py. The vectors of all notes would be 60 MB."""
-    folder = make_encoder(tmp_path / "encoder")
-    config = BertConfig(vocab_size=400, hidden_size=256, num_hidden_layers=1, num_attention_heads=2)
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    nlp = spacy.blank("es")
-    model = {"@architectures": "spacy-bioclin.Encoder.v1", "name": str(folder)}
-    nlp.add_pipe("transformer", config={"model": model})
-    nlp.add_pipe("bioclin_ner", name="ner")
+def test_a_long_stream_keeps_the_vectors_of_few_batches(tagger):
+    """Those of a batch go when its Docs have gone, without a garbage collection."""
+    nlp = spacy.load(tagger)
     nlp.add_pipe("bioclin_cleaner")
-    nlp.initialize(lambda: make_examples(nlp))
-    text = " ".join(note for note, _ in NOTES) * 8
+    encoder, vectors = nlp.get_pipe("transformer"), []
+    predict = encoder.predict
 
-    def resident_mb():
-        # What the C library keeps of freed memory differs from machine to machine.
-        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
-        status = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+    def watch(docs):
+        batch = predict(docs)
+        vectors.append(weakref.ref(batch.model_output.last_hidden_state))
+        return batch
 
-    sizes = []
-    for i, doc in enumerate(nlp.pipe((f"{text} {i}" for i in range(200)), batch_size=16)):
+    encoder.predict = watch
+    alive = []
+    for doc in nlp.pipe((f"{NOTES[0][0]} {i}" for i in range(24)), batch_size=2):
         assert doc._.trf_data is None
-        if i % 40 == 39:
-            sizes.append(resident_mb())
-    assert sizes[-1] < 1.05 * sizes[0], sizes
+        alive.append(sum(one() is not None for one in vectors))
+    assert len(vectors) == 12 and max(alive) <= 4

@@ -1,0 +1,17 @@
+"""Trained pipelines that tests of `bioclin_ner` share: folders to load, never to change."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.ner.test_component import make_examples, make_nlp, train
+
+
+@pytest.fixture(scope="session")
+def tagger(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a pipeline that finds the entities of NOTES."""
+    nlp = make_nlp(tiny_encoder)
+    train(nlp, make_examples(nlp))
+    folder = tmp_path_factory.mktemp("tagger") / "nlp"
+    nlp.to_disk(folder)
+    return folder
