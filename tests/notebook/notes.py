@@ -1,6 +1,9 @@
 """Notes that the tests of this folder share."""
 
+from functools import cache
+
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from spacy_bioclin.spans import set_spans
@@ -8,13 +11,19 @@ from spacy_bioclin.spans import set_spans
 NOTE = "AF: madre con diabetes.\nEA: niega fiebre & <b>tos</b>. TA 120/80.\n"
 
 
-def make_note() -> Doc:
-    """Make a note with a mention of the family, a negated one, and a measurement."""
+@cache
+def make_nlp() -> Language:
+    """Make a pipeline of rules."""
     tokenizer = {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}
     nlp = spacy.blank("es", config={"nlp": {"tokenizer": tokenizer}})
     for name in ("sentences", "sections", "context", "measurements"):
         nlp.add_pipe(f"bioclin_{name}")
-    doc = nlp(NOTE)
+    return nlp
+
+
+def make_note() -> Doc:
+    """Make a note with a mention of the family, a negated one, and a measurement."""
+    doc = make_nlp()(NOTE)
     ents = [find(doc, "diabetes", "DISEASE", "DOID:9351"), find(doc, "fiebre", "SYMPTOM")]
     set_spans(doc, None, ents, [0.9, 0.6])
     return doc

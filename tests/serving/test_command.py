@@ -109,7 +109,8 @@ def test_signals_end_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     from spacy_bioclin.serving.server import bind, serve
     from spacy_bioclin.serving.service import Service
 
-    monkeypatch.setattr("gc.freeze", lambda: None)  # it is for a process that only serves
+    for name in ("gc.collect", "gc.freeze"):  # they are for a process that only serves
+        monkeypatch.setattr(name, lambda: 0)
     for numbers in ([signal.SIGINT], [signal.SIGTERM], [signal.SIGTERM, signal.SIGINT]):
         log = io.StringIO()
         service = Service(shared_nlp(deid=False), log=Log(log))

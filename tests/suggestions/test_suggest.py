@@ -35,7 +35,7 @@ def trained(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def nlp(trained: Path) -> Language:
     return spacy.load(trained)
 

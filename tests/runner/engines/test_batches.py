@@ -11,6 +11,7 @@ pa = pytest.importorskip("pyarrow", reason="needs pyarrow")
 
 from spacy_bioclin.runner.engines import BatchAnnotator  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 NOTES = ["No tos. Fiebre de 38 ºC.", None, "", "Tos\0", "Tos y tos."]
 
 
