@@ -1,3 +1,5 @@
+"""Calibration of confidence, and thresholds for a recall."""
+
 import numpy as np
 import pytest
 

@@ -1,16 +1,15 @@
 """The benchmark of hard invented notes: its format, its measures, and the notes themselves."""
 
+import importlib
 import json
 
 import pytest
 
-from benchmarks.deid import hard_notes
 from spacy_bioclin.deid.invented.layouts import ENTITIES
 from spacy_bioclin.deid.labels import load_types
 from spacy_bioclin.deid.spans import PhiSpan
 from spacy_bioclin.spans import annotated_labels
 
-NOTES = sorted(hard_notes.FOLDER.glob("*_*.txt"))
 MARKED = """##### letter
 Dear Dr [[Ann Lee|staff_name]],
 seen [[3 May|date]].
@@ -21,8 +20,13 @@ seen [[3 May|date]].
 """
 
 
+@pytest.fixture(scope="module")
+def hard_notes():
+    return importlib.import_module("benchmarks.deid.hard_notes")
+
+
 @pytest.fixture
-def notes(tmp_path):
+def notes(hard_notes, tmp_path):
     path = tmp_path / "en_dev.txt"
     path.write_text(MARKED, "utf-8")
     return hard_notes.read_notes(path)
@@ -36,21 +40,17 @@ def test_notes_are_read(notes):
     assert notes[1].entities == ((3, 5, "PROCEDURE"), (11, 15, "DISEASE"))
 
 
-def test_gold_docs_of_the_entities(notes):
+def test_gold_docs(hard_notes, notes):
     first, second = hard_notes.make_entity_docs(notes, "en")
     assert not first.spans["clinical"]
     assert [span.text for span in second.spans["clinical"]] == ["BP", "DM\n2"]
     assert annotated_labels(second, "clinical") == frozenset(ENTITIES["en"])
-
-
-def test_gold_docs_of_the_phi(notes):
     [_, second] = hard_notes.make_phi_docs(notes, "en")
     assert [(span.text, span.label_) for span in second.spans["phi"]] == [("Bo", "patient_name")]
-    assert "clinical" not in second.spans
-    assert annotated_labels(second, "phi") is None
+    assert "clinical" not in second.spans and annotated_labels(second, "phi") is None
 
 
-def test_measures_by_hand(notes):
+def test_measures_by_hand(hard_notes, notes):
     # "Lee" and "seen" are hidden of the first note, "Bo" and "BP" of the second.
     first = [PhiSpan(12, 15, "DOCTOR", 1.0, ""), PhiSpan(17, 21, "DATE", 1.0, "")]
     second = [PhiSpan(0, 5, "PERSON", 1.0, "")]
@@ -69,46 +69,27 @@ def test_measures_by_hand(notes):
     assert "Ann" not in written and "Bo" not in written
 
 
-@pytest.mark.parametrize("text", ["text", "##### a\n[[b|c]]", "##### a\n[[b|date]", "##### A B\nc"])
-def test_a_wrong_file_is_refused(tmp_path, text):
+def test_a_wrong_file_is_refused(hard_notes, tmp_path):
     path = tmp_path / "en_dev.txt"
-    path.write_text(text, "utf-8")
-    with pytest.raises(SystemExit, match=r"en_dev\.txt"):
-        hard_notes.read_notes(path)
-
-
-def test_a_missing_file_is_named(tmp_path):
+    for text in ("text", "##### a\n[[b|c]]", "##### a\n[[b|date]", "##### A B\nc"):
+        path.write_text(text, "utf-8")
+        with pytest.raises(SystemExit, match=r"en_dev\.txt"):
+            hard_notes.read_notes(path)
     with pytest.raises(SystemExit, match=r"es_test\.txt is missing"):
         hard_notes.read_notes(tmp_path / "es_test.txt")
 
 
-def test_every_type_has_a_group():
+def test_the_notes_can_be_read(hard_notes):
     assert set(hard_notes.GROUP_OF) == set(load_types())
-
-
-def test_results_of_other_systems_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(hard_notes, "RESULTS", tmp_path)
-    monkeypatch.setattr("benchmarks.harness.RESULTS", tmp_path)
-    hard_notes.merge("dev", "en", {"notes": 1}, {"rules": {"a": 1}})
-    path = hard_notes.merge("dev", "en", {"notes": 1}, {"presidio": {"a": 2}})
-    hard_notes.merge("dev", "es", {"notes": 2}, {"rules": {"a": 3}})
-    systems = json.loads(path.read_text("utf-8"))["systems"]
-    assert systems == {"en": {"rules": {"a": 1}, "presidio": {"a": 2}}, "es": {"rules": {"a": 3}}}
-
-
-@pytest.mark.parametrize("path", NOTES, ids=lambda path: path.stem)
-def test_the_notes_can_be_read(path):
-    notes = hard_notes.read_notes(path)
-    assert all(note.text.strip() for note in notes)  # some of Spanish have no PHI at all
-    assert len({note.text for note in notes}) == len(notes)
-
-
-def test_english_splits_share_no_values():
+    read = {path.stem: hard_notes.read_notes(path) for path in hard_notes.FOLDER.glob("*_*.txt")}
+    for notes in read.values():
+        assert all(note.text.strip() for note in notes)  # some of Spanish have no PHI at all
+        assert len({note.text for note in notes}) == len(notes)
     shared = ("age", "date", "profession", "state", "country")
     dev, test = (
         {
             " ".join(note.text[one.start : one.end].lower().split())
-            for note in hard_notes.read_notes(hard_notes.FOLDER / f"en_{split}.txt")
+            for note in read[f"en_{split}"]
             for one in note.gold
             if one.phi_type not in shared
         }

@@ -17,10 +17,9 @@ SAFE = "Acude [NOMBRE_SUJETO_ASISTENCIA] con neumonía. DNI [ID_SUJETO_ASISTENCI
 
 
 def test_the_largest_is_used_without_what_finds_no_phi(tmp_path, monkeypatch) -> None:
+    made = make_flagship(tmp_path / "made")
     for size, version in (("sm", "1.2.0"), ("md", "0.3.0")):
-        install_package(
-            make_flagship(tmp_path / size), tmp_path / "site", f"es_bioclin_{size}", version
-        )
+        install_package(made, tmp_path / "site", f"es_bioclin_{size}", version)
     use_packages(monkeypatch, tmp_path / "site")
     assert find_installed("es", or_else="") == "es_bioclin_md"
     assert (find_folder("es_bioclin_md") / "config.cfg").is_file()
@@ -76,9 +75,9 @@ def test_what_detectors_listen_to_is_kept() -> None:
     assert list_unneeded({}) == []
 
 
-@pytest.mark.parametrize("name", ["deid", "several", "demo"])
-def test_the_configs_that_ship(name: str) -> None:
-    config = load_config(Path(__file__).parents[2] / "configs" / f"{name}.cfg")
-    unneeded = set(list_unneeded(config))
-    assert not unneeded & {"sentences", "rules", "deid"}
-    assert ("transformer" in unneeded) == (name == "several")
+def test_the_configs_that_ship() -> None:
+    for name in ("deid", "several", "demo"):
+        config = load_config(Path(__file__).parents[2] / "configs" / f"{name}.cfg")
+        unneeded = set(list_unneeded(config))
+        assert not unneeded & {"sentences", "rules", "deid"}
+        assert ("transformer" in unneeded) == (name == "several")

@@ -1,10 +1,12 @@
 """Nothing that was found stays in the note, whatever is around it; the leak check sees the rest."""
 
+import re
 from datetime import date
+from functools import cache
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
 
@@ -48,6 +50,7 @@ SHAPES = (
 )
 
 
+@cache
 def hash_with(key: bytes) -> str:
     nlp = make_nlp(default="hash")
     nlp.get_pipe("bioclin_deid").key = key
@@ -56,7 +59,6 @@ def hash_with(key: bytes) -> str:
     return nlp(doc)._.deid.text
 
 
-OURS, THEIRS = hash_with(KEY), hash_with(KEY[::-1])
 WORDS = st.text("bcdfgklmnprtv", min_size=5, max_size=9).map(str.title)
 VALUES = st.one_of(
     st.tuples(st.just(NAME), st.lists(WORDS, min_size=2, max_size=3).map(" ".join)),
@@ -82,8 +84,8 @@ def planted_notes(draw: st.DrawFn) -> Planted:
             "l": label,
             "h": draw(st.text("0123456789abcdef", min_size=16, max_size=24)),
             "t": draw(st.text("AZaz09_-", min_size=39, max_size=60)),
-            "o": OURS,
-            "x": THEIRS,
+            "o": hash_with(KEY),
+            "x": hash_with(KEY[::-1]),
         }
         shape = draw(st.sampled_from(SHAPES))
         before, _, after = shape.partition("{v}")
@@ -108,26 +110,25 @@ def run(nlp: Language, note: Planted) -> DeidResult:
     return nlp(doc)._.deid
 
 
-PIPELINES = {
-    operator: make_nlp(default=operator, operators={"SEXO_SUJETO_ASISTENCIA": "keep"})
-    for operator in HIDING
-}
+@cache
+def pipeline(operator: str) -> Language:
+    return make_nlp(default=operator, operators={"SEXO_SUJETO_ASISTENCIA": "keep"})
 
 
 @pytest.mark.parametrize("operator", HIDING)
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(planted_notes())
 def test_nothing_planted_in_brackets_survives(operator: str, note: Planted) -> None:
-    result = run(PIPELINES[operator], note)
+    result = run(pipeline(operator), note)
     assert find_leaks(note.values, result.checked_text) == []
     names = [(label, value) for label, value in note.values if label in (NAME, ID)]
     assert find_leaks(names, result.text) == []
     assert find_leaks(result.phi_values, result.checked_text) == []
 
 
-@pytest.mark.parametrize(
-    ("lang", "text", "values"),
-    [
+def test_notes_that_look_masked() -> None:
+    wrong = []
+    for lang, text, values in (
         (
             "es",
             "Derivado a [Marta García Gil, NHC 1234567, tarjeta 4539578763621486].",
@@ -136,11 +137,10 @@ def test_nothing_planted_in_brackets_survives(operator: str, note: Planted) -> N
         ("en", "[MRN 123456] [ZIP 02139] [AGE 93]", ("123456", "02139", "93")),
         ("es", "Sra. Marta García [FECHAS]", ("Marta", "García")),
         ("es", "Sra. [FECHAS] Marta García", ()),
-    ],
-)
-def test_notes_that_look_masked(lang: str, text: str, values: tuple[str, ...]) -> None:
-    safe = make_pipeline(lang, rules_only=True)(text)._.deid.text
-    assert [value for value in values if value in safe] == []
+    ):
+        safe = make_pipeline(lang, rules_only=True)(text)._.deid.text
+        wrong += [value for value in values if value in safe]
+    assert not wrong, wrong
 
 
 def test_known_values_win_in_brackets_too() -> None:
@@ -154,16 +154,19 @@ def test_known_values_win_in_brackets_too() -> None:
         assert value not in safe
 
 
-@pytest.mark.parametrize("operator", ["mask", "mask_number", "hash", "encrypt"])
-@pytest.mark.parametrize("lang", ["es", "en"])
+@pytest.mark.parametrize(
+    ("lang", "operator"),
+    [("es", "mask"), ("en", "mask_number"), ("es", "hash"), ("en", "encrypt")],
+)
 def test_another_run_changes_nothing(lang: str, operator: str) -> None:
     nlp = make_pipeline(lang, rules_only=True, policy={"default": operator}, key=KEY)
     scheme = nlp.get_pipe("bioclin_deid").policy.scheme
     text = "".join(f"{label}: Zq{i}zq\n" for i, label in enumerate(scheme_labels(scheme)))
     doc = nlp.make_doc(text)
+    places = [found.span() for found in re.finditer(r"Zq\d+zq", text)]
     doc.spans["phi"] = [
-        doc.char_span(text.index(f"Zq{i}zq"), text.index(f"Zq{i}zq") + len(f"Zq{i}zq"), label=label)
-        for i, label in enumerate(scheme_labels(scheme))
+        doc.char_span(*place, label=label)
+        for place, label in zip(places, scheme_labels(scheme), strict=True)
     ]
     safe = nlp(doc)._.deid.text
     assert "Zq" not in safe
@@ -173,51 +176,51 @@ def test_another_run_changes_nothing(lang: str, operator: str) -> None:
 GROUPS = "La paciente, de {a}, convive con su hija de {b}; su padre murió a los 92 años."
 
 
-@pytest.mark.parametrize(
-    ("a", "b"), [("29 años", "20 años"), ("29 años", "29 años"), ("9", "19 años")]
-)
-def test_a_group_of_ages_is_no_leak(a: str, b: str) -> None:
-    text = GROUPS.format(a=a, b=b)
-    places = {value: text.index(value) for value in (a, b, "92 años")}
-    spans = [(at, at + len(value), AGE, 1.0) for value, at in places.items()]
-    result = run(make_nlp(operators={AGE: "generalize"}), Planted(text, spans, []))
-    assert find_leaks(result.phi_values, result.checked_text) == []
-    assert "90+ años" in result.text and "92" not in result.text
+@cache
+def generalizing(label: str) -> Language:
+    return make_nlp(operators={label: "generalize"})
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["63 años, Marta García", "63 a los 65 años", "63,5 años", "6311", "3/12", "tres meses"],
-)
-def test_a_generalized_age_is_an_age_alone(value: str) -> None:
-    text = f"Paciente de {value} ."
-    note = Planted(text, [(12, 12 + len(value), AGE, 1.0)], [])
-    result = run(make_nlp(operators={AGE: "generalize"}), note)
-    assert result.text == f"Paciente de [{AGE}] ."
-    assert result.audit["operators"] == {"mask instead of generalize": 1}
+def test_a_group_of_ages_is_no_leak() -> None:
+    for a, b in (("29 años", "20 años"), ("29 años", "29 años"), ("9", "19 años")):
+        text = GROUPS.format(a=a, b=b)
+        places = {value: text.index(value) for value in (a, b, "92 años")}
+        spans = [(at, at + len(value), AGE, 1.0) for value, at in places.items()]
+        result = run(generalizing(AGE), Planted(text, spans, []))
+        assert find_leaks(result.phi_values, result.checked_text) == []
+        assert "90+ años" in result.text and "92" not in result.text
 
 
-@pytest.mark.parametrize(
-    ("value", "phi_type", "expected"),
-    [
+def test_a_generalized_age_is_an_age_alone() -> None:
+    values = ["63 años, Marta García", "63 a los 65 años", "63,5 años", "6311", "3/12"]
+    for value in (*values, "tres meses"):
+        text = f"Paciente de {value} ."
+        note = Planted(text, [(12, 12 + len(value), AGE, 1.0)], [])
+        result = run(generalizing(AGE), note)
+        assert result.text == f"Paciente de [{AGE}] ."
+        assert result.audit["operators"] == {"mask instead of generalize": 1}
+
+
+def test_safe_harbor() -> None:
+    note = NoteContext("en", None, {})
+    year = date.today().year  # a test at the turn of the year may see two of them
+    cases = [
         ("02115", "postcode", "021**"),
         ("02115-1234", "postcode", "021**"),
         ("82101", "postcode", "000**"),  # Sundance, Wyoming: fewer than 20,000 people
         ("12/03/2019", "date", "2019"),
         ("DOB 12/03/1920", "date", None),  # over 89
-        (f"1 May {date.today().year - 89}", "date", str(date.today().year - 89)),
-        (f"1 May {date.today().year - 90}", "date", None),
-    ],
-)
-def test_safe_harbor(value: str, phi_type: str, expected: str | None) -> None:
-    note = NoteContext("en", None, {})
-    assert generalize(Target(value, "", "X", phi_type), note) == expected
+        (f"1 May {year - 89}", "date", str(year - 89)),
+        (f"1 May {year - 90}", "date", None),
+    ]
+    for value, phi_type, expected in cases:
+        assert generalize(Target(value, "", "X", phi_type), note) == expected, value
 
 
 def test_a_province_that_is_a_town_too_is_no_leak() -> None:
     text = "Vive en Madrid, 28013 Madrid."
     spans = [(8, 14, "TERRITORIO", 1.0), (16, 28, "TERRITORIO", 1.0)]
-    result = run(make_nlp(operators={"TERRITORIO": "generalize"}), Planted(text, spans, []))
+    result = run(generalizing("TERRITORIO"), Planted(text, spans, []))
     assert result.text == "Vive en [TERRITORIO], Madrid."
     assert find_leaks(result.phi_values, result.checked_text) == []
 
@@ -225,7 +228,7 @@ def test_a_province_that_is_a_town_too_is_no_leak() -> None:
 def test_a_leak_beside_what_was_written_is_found() -> None:
     """The check searches all of the note's own text, up to the very edge of a mask."""
     text = "De 29 años."
-    result = run(make_nlp(operators={AGE: "generalize"}), Planted(text, [(3, 10, AGE, 1.0)], []))
+    result = run(generalizing(AGE), Planted(text, [(3, 10, AGE, 1.0)], []))
     raw = result._raw
     for leak in ("29 años 20-29 años", "20-29 años 29 años", "20-29 años; 2-9-años y 29\naños"):
         start = leak.index("20-29 años")

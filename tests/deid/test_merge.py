@@ -1,3 +1,5 @@
+"""Overlapping spans become one of each letter, and the most telling label wins."""
+
 from itertools import pairwise
 
 from hypothesis import given

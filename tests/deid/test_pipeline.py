@@ -91,15 +91,12 @@ def test_detectors_whose_phi_would_stay_are_refused() -> None:
         make_pipeline(nlp)
 
 
-@pytest.mark.parametrize(
-    ("lang", "text"),
-    [("en", "Note [ID 123456]."), ("en", "ID: 123456"), ("es", "Id. paciente: 99887766")],
-)
-def test_numbers_after_id_are_found(lang: str, text: str) -> None:
-    assert not any(
-        char.isdigit() for char in make_pipeline(lang, rules_only=True)(text)._.deid.text
-    )
-    assert make_pipeline(lang, rules_only=True)("ID 2019")._.deid.text == "ID 2019"
+def test_numbers_after_id_are_found() -> None:
+    pipelines = {lang: make_pipeline(lang, rules_only=True) for lang in ("es", "en")}
+    notes = [("en", "Note [ID 123456]."), ("en", "ID: 123456"), ("es", "Id. paciente: 99887766")]
+    for lang, text in notes:
+        assert not any(char.isdigit() for char in pipelines[lang](text)._.deid.text)
+        assert pipelines[lang]("ID 2019")._.deid.text == "ID 2019"
 
 
 def calibrated(tmp_path: Path) -> Path:
@@ -116,6 +113,20 @@ def calibrated(tmp_path: Path) -> Path:
     return tmp_path / "calibrated"
 
 
+MISSING = (
+    r"\[components.deid\] span_ruler: .*calibrated with this detector.*excluded, disabled"
+    r".*allow_missing = true in \[components.deid\].*make_pipeline\('es', rules_only=True\)"
+)
+
+
+@pytest.mark.slow
+def test_a_missing_detector_is_named_by_other_processes(tmp_path: Path) -> None:
+    nlp = spacy.load(calibrated(tmp_path), exclude=["span_ruler"])
+    with pytest.raises(Exception, match=MISSING) as error:
+        list(nlp.pipe([NOTE] * 2, n_process=2))
+    assert "Xabina" not in str(error.value)
+
+
 def test_a_detector_of_calibration_that_is_missing_is_named(tmp_path: Path) -> None:
     folder = calibrated(tmp_path)
     nlp = spacy.load(folder)
@@ -126,18 +137,12 @@ def test_a_detector_of_calibration_that_is_missing_is_named(tmp_path: Path) -> N
         with pytest.raises(BioclinError, match="span_ruler: the pipeline was"):
             copied(NOTE)
     assert "Xabina" not in nlp(NOTE)._.deid.text
-    message = (
-        r"\[components.deid\] span_ruler: the pipeline was calibrated with this detector, which is "
-        r"now excluded, disabled, .*allow_missing = true in \[components.deid\], or use rules "
-        r"alone: make_pipeline\('es', rules_only=True\)"
-    )
     for way in ("exclude", "disable"):
         part: dict[str, Any] = {way: ["span_ruler"]}
         nlp = spacy.load(folder, **part)
-        for run in (nlp, lambda text, nlp=nlp: list(nlp.pipe([text] * 2, n_process=2))):
-            with pytest.raises(Exception, match=message) as error:
-                run(NOTE)
-            assert "Xabina" not in str(error.value)
+        with pytest.raises(BioclinError, match=MISSING) as error:
+            nlp(NOTE)
+        assert "Xabina" not in str(error.value)
         settings = {"components.deid.allow_missing": True}
         nlp = spacy.load(folder, config=settings, **part)
         assert nlp(NOTE)._.deid.text == "Acude Xabina. DNI [ID_SUJETO_ASISTENCIA]."
@@ -166,9 +171,7 @@ def test_the_record_of_detectors_is_checked_and_may_be_missing(tmp_path: Path) -
 def test_a_pipeline_without_any_detector_is_refused() -> None:
     nlp = make_tagger()
     nlp.add_pipe("bioclin_deid")
-    message = (
-        r"\[components.bioclin_deid\] cannot hide PHI: no component has written doc.spans\['phi'"
-    )
+    message = r"\[components.bioclin_deid\] .* no component has written doc.spans\['phi'"
     assert "Xabina" not in nlp(NOTE)._.deid.text
     with pytest.raises(BioclinError, match=message):
         nlp(NOTE, disable=["span_ruler"])

@@ -1,3 +1,5 @@
+"""Replaced parts of a text, and offsets that go both ways."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

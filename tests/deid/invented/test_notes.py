@@ -47,7 +47,7 @@ def inside_word(text: str, at: int) -> bool:
 def test_offsets_stay_right(lang: str) -> None:
     values = load_values(lang, "training")
     layouts = read_layouts(LETTERS[lang], lang)
-    for noise, seed in product(NOISES, range(20)):
+    for noise, seed in product(NOISES, range(40)):
         rng = random.Random(seed)
         pieces = fill(layouts[seed % len(layouts)], values, Texts(values), rng)
         note, noisy = join(pieces, ""), join(noise(pieces, rng), "")
