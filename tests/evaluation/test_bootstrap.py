@@ -41,11 +41,22 @@ def test_same_seed_same_interval():
     assert f1_interval(DOCS, n_resamples=50, seed=3) != f1_interval(DOCS, n_resamples=50, seed=4)
 
 
-def test_many_documents_are_drawn_by_their_counts():
-    """The numbers that are drawn grow with the different counts, not with the documents."""
-    rng = np.random.default_rng(0)
-    docs = [Counts(*map(int, row)) for row in rng.integers(0, 4, size=(20_000, 3))]
-    low, high = f1_interval(docs, n_resamples=200)
+def test_many_documents_take_no_more_draws_than_few(monkeypatch):
+    drawn = []
+
+    class Draws:
+        def __init__(self, seed):
+            self.rng = make(seed)
+
+        def multinomial(self, n, shares, size):
+            drawn.append(len(shares))
+            return self.rng.multinomial(n, shares, size)
+
+    make = np.random.default_rng
+    docs = [Counts(*map(int, row)) for row in make(0).integers(0, 4, size=(20_000, 3))]
+    monkeypatch.setattr(np.random, "default_rng", Draws)
+    low, high = f1_interval(docs)
+    assert drawn == [4**3]  # one share for each row of counts, not for each document
     assert 0.49 < low < high < 0.51
 
 

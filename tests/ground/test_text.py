@@ -3,7 +3,7 @@
 import unicodedata
 
 import regex
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_bioclin.text import (
@@ -97,6 +97,7 @@ def test_plain() -> None:
     assert fold_plain("Gar\u00adcía, Gar\u00ad\r\ncía") == "Garcia, Gar- \ncia"
 
 
+@settings(max_examples=40)
 @given(st.text(st.sampled_from("aá\u0301\u200b\u00ad \u00a0ﬁß\n5５–") | st.characters()), st.data())
 def test_places_lead_back_to_the_text(text: str, data: st.DataObject) -> None:
     folded = FoldedText(text)

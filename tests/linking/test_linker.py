@@ -75,12 +75,10 @@ def test_parts_of_a_composite_mention_are_linked(make, lang, text):
     assert {candidate.part for candidate in single.candidates} == {""}
 
 
-@pytest.mark.parametrize(
-    ("lang", "name"), [("en", "kidney failure"), ("es", "insuficiencia renal")]
-)
-def test_names_are_in_the_language_of_the_pipeline(make, clinic, lang, name):
-    [link] = make(lang=lang)([Mention("insuficiencia renal")])
-    assert (link.candidates[0].kb_id, link.candidates[0].name) == ("C1", name)
+def test_names_are_in_the_language_of_the_pipeline(make, clinic):
+    for lang, name in (("en", "kidney failure"), ("es", "insuficiencia renal")):
+        [link] = make(lang=lang)([Mention("insuficiencia renal")])
+        assert (link.candidates[0].kb_id, link.candidates[0].name) == ("C1", name)
     assert clinic.name_of(clinic.number("C1"), "fr") == "kidney failure"  # it has none in French
 
 

@@ -82,8 +82,7 @@ def test_a_ranker_with_fewer_features_ranks_as_before():
     assert Ranker.from_dict(old).weights["direct"].shape == (len(COLUMN),)
 
 
-@pytest.mark.parametrize("names", [["exact", "smell"], ["exact", "exact"]])
-def test_unknown_features_are_an_error(names):
-    data = {**network().to_dict(), "features": names}
-    with pytest.raises(BioclinError, match="features of another version"):
-        Ranker.from_dict(data)
+def test_unknown_features_are_an_error():
+    for names in (["exact", "smell"], ["exact", "exact"]):
+        with pytest.raises(BioclinError, match="features of another version"):
+            Ranker.from_dict({**network().to_dict(), "features": names})

@@ -202,15 +202,15 @@ LONG_UNITS = ["A:", '."', "? ", " \n", "A" * 99 + "\n", "Ab cd " * 9 + "\n", "Dr
 @pytest.mark.slow
 def test_time_is_linear() -> None:
     wrong = []
-    for unit in UNITS + LONG_UNITS:
-        for end in ("", "\nA", "a"):
-            subject = Subject(
-                lambda n, unit=unit, end=end: unit * n + end,
-                lambda text: sentence_starts(text, RULES["es"]),
-                100,
-            )
-            _, ratios = time_growth(subject)
-            wrong += [(unit, end, ratios)] * (ratios[-1] >= MAX_CLOCK_RATIO)
+    for i, unit in enumerate(UNITS + LONG_UNITS):
+        end = ("", "\nA", "a")[i % 3]
+        subject = Subject(
+            lambda n, unit=unit, end=end: unit * n + end,
+            lambda text: sentence_starts(text, RULES["es"]),
+            100,
+        )
+        _, ratios = time_growth(subject)
+        wrong += [(unit, end, ratios)] * (ratios[-1] >= MAX_CLOCK_RATIO)
     assert not wrong
 
 

@@ -42,7 +42,7 @@ def exact_index(keys):
     return NgramIndex(build_arrays(keys), n_similar=10**6, min_similar=0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(NAMES, min_size=1, max_size=12, unique=True), st.lists(NAMES, min_size=1))
 def test_exact_cosines(keys, texts):
     found, scores = exact_index(keys).search(texts, len(keys))

@@ -217,19 +217,18 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_tables(tmp_path: Path, name: str) -> None:
-    columns, rows, expected = TABLES[name]
-    lines = ["\t".join(columns.split()), *(row.replace("|", "\t") for row in rows)]
+def test_tables(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv.xz"
-    path.write_bytes(lzma.compress("\n".join(lines).encode()))
-    report = SkipReport()
-    assert list(read_mesh_tsv(path, report)) == expected
-    if name == "terms":
-        assert report.places == {
+    for name, (columns, rows, expected) in TABLES.items():
+        lines = ["\t".join(columns.split()), *(row.replace("|", "\t") for row in rows)]
+        path.write_bytes(lzma.compress("\n".join(lines).encode()))
+        report = SkipReport()
+        assert list(read_mesh_tsv(path, report)) == expected, name
+        places = {
             "row without 9 columns": [f"{path}, line 5"],
             "no id or no name": [f"{path}, line 6"],
         }
+        assert report.places == (places if name == "terms" else {})
 
 
 def test_table_with_another_header(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_broken_terms_are_counted(tmp_path: Path) -> None:
     assert report.places["term without an id"] == [f"{tmp_path / 'x.obo'}, line 1"]
 
 
-@pytest.mark.parametrize("text", ["", "format-version: 1.2\n", "id\tname\n1\ta\n"])
-def test_a_file_without_terms_is_an_error(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BioclinError, match=r"x\.obo: no \[Term\]"):
-        read(tmp_path, text)
+def test_a_file_without_terms_is_an_error(tmp_path: Path) -> None:
+    for text in ("", "format-version: 1.2\n", "id\tname\n1\ta\n"):
+        with pytest.raises(BioclinError, match=r"x\.obo: no \[Term\]"):
+            read(tmp_path, text)

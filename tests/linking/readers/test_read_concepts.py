@@ -28,46 +28,46 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("ending", ["", ".xz"])
-def test_formats_are_found_out(tmp_path: Path, name: str, ending: str) -> None:
-    format, text = SOURCES[name]
-    path = tmp_path / (name + ending)
-    path.write_bytes(lzma.compress(text.encode()) if ending else text.encode())
-    assert detect_format(path) == format
+def test_formats_are_found_out(tmp_path: Path) -> None:
+    found = {}
+    for name, (_, text) in SOURCES.items():
+        plain, packed = tmp_path / name, tmp_path / f"{name}.xz"
+        plain.write_text(text, "utf-8")
+        packed.write_bytes(lzma.compress(text.encode()))
+        found[name] = (detect_format(plain), detect_format(packed))
+    assert found == {name: (format, format) for name, (format, _) in SOURCES.items()}
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("x.tsv", "foo\tbar\n"),
-        ("x.txt", "Just some text.\n"),
-        ("x.txt", ""),
-        ("x.xml", "<?xml version='1.0'?>\n<note/>\n"),
-        ("x.bin", "\x00\x01\x02"),
-        ("MRCONSO.RRF", "C1|ENG|P|L1|PF|S1|Y|A1||M1|D1|MSH|MH|D1|pain|0|N|256|\n"),
-    ],
-)
-def test_an_unknown_format_is_an_error_that_lists_them(
-    tmp_path: Path, name: str, text: str
-) -> None:
-    (tmp_path / name).write_text(text, "utf-8")
-    with pytest.raises(BioclinError, match=r"not recognised .*obo, babelon, skos"):
-        list(read_concepts(tmp_path / name, SkipReport()))
+UNKNOWN = [
+    ("x.tsv", "foo\tbar\n"),
+    ("x.txt", "Just some text.\n"),
+    ("x.txt", ""),
+    ("x.xml", "<?xml version='1.0'?>\n<note/>\n"),
+    ("x.bin", "\x00\x01\x02"),
+    ("MRCONSO.RRF", "C1|ENG|P|L1|PF|S1|Y|A1||M1|D1|MSH|MH|D1|pain|0|N|256|\n"),
+]
 
 
-@pytest.mark.parametrize(
-    ("format", "file"),
-    [
-        ("rrf", "META/MRCONSO.RRF"),
-        ("rrf", "RXNCONSO.RRF.gz"),
-        ("rf2", "Snapshot/Terminology/sct2_Concept_SpanishExtensionSnapshot_INT_20990101.txt"),
-    ],
-)
-def test_releases_are_found_out_by_their_files(tmp_path: Path, format: str, file: str) -> None:
-    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / file).touch()
-    assert detect_format(tmp_path) == format
+def test_an_unknown_format_is_an_error_that_lists_them(tmp_path: Path) -> None:
+    for name, text in UNKNOWN:
+        (tmp_path / name).write_text(text, "utf-8")
+        with pytest.raises(BioclinError, match=r"not recognised .*obo, babelon, skos"):
+            list(read_concepts(tmp_path / name, SkipReport()))
+
+
+RELEASES = [
+    ("rrf", "META/MRCONSO.RRF"),
+    ("rrf", "RXNCONSO.RRF.gz"),
+    ("rf2", "Snapshot/Terminology/sct2_Concept_SpanishExtensionSnapshot_INT_20990101.txt"),
+]
+
+
+def test_releases_are_found_out_by_their_files(tmp_path: Path) -> None:
+    for i, (format, file) in enumerate(RELEASES):
+        path = tmp_path / str(i) / file
+        path.parent.mkdir(parents=True)
+        path.touch()
+        assert detect_format(tmp_path / str(i)) == format
 
 
 def test_folders_and_missing_files(tmp_path: Path) -> None:
@@ -136,38 +136,39 @@ CP1252 = "Código;Descripción\nJ45;Asma\nK25;Úlcera gástrica\n".encode("cp125
 NOT_UTF8 = r"x\.csv: is not UTF-8 text \({}\); if it is Windows-1252 .*iconv -f WINDOWS-1252"
 
 
-@pytest.mark.parametrize(
-    "columns", [None, {"id": "Código", "name": "Descripción"}, {"id": "1", "name": "2"}]
-)
-@pytest.mark.parametrize("before", [b"", b"\r\n \n"])
-def test_a_table_in_another_encoding_is_an_error(
-    tmp_path: Path, before: bytes, columns: dict[str, str] | None
-) -> None:
+def test_a_table_in_another_encoding_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_bytes(before + CP1252)
-    number = 1 + before.count(b"\n")
-    with pytest.raises(BioclinError, match=NOT_UTF8.format(f"line {number} is not")):
-        read(path, columns=columns)
+    for columns in (None, {"id": "Código", "name": "Descripción"}, {"id": "1", "name": "2"}):
+        for before in (b"", b"\r\n \n"):
+            path.write_bytes(before + CP1252)
+            number = 1 + before.count(b"\n")
+            with pytest.raises(BioclinError, match=NOT_UTF8.format(f"line {number} is not")):
+                read(path, columns=columns)
 
 
-@pytest.mark.parametrize(
-    ("n_good", "n_wrong", "is_error"),
-    [(2, 1, False), (1, 2, False), (0, 3, True), (295, 3, True), (296, 3, False), (900, 9, False)],
-)
-def test_single_lines_in_another_encoding_are_counted(
-    tmp_path: Path, n_good: int, n_wrong: int, is_error: bool
-) -> None:
+SINGLE_LINES = [
+    (2, 1, False),
+    (1, 2, False),
+    (0, 3, True),
+    (295, 3, True),
+    (296, 3, False),
+    (900, 9, False),
+]
+
+
+def test_single_lines_in_another_encoding_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    rows = ["K25;Úlcera\n"] * n_wrong + [f"A{i};Asma\n" for i in range(n_good)]
-    path.write_bytes(("codigo;nombre\n" + "".join(rows)).encode("cp1252"))
-    if is_error:
-        where = f"{n_wrong} of its {1 + n_wrong + n_good} lines are not"
-        with pytest.raises(BioclinError, match=NOT_UTF8.format(where)):
-            read(path)
-        return
-    concepts, report = read(path)
-    assert len(concepts) == n_good
-    assert report.counts == {"line is not UTF-8": n_wrong}
+    for n_good, n_wrong, is_error in SINGLE_LINES:
+        rows = ["K25;Úlcera\n"] * n_wrong + [f"A{i};Asma\n" for i in range(n_good)]
+        path.write_bytes(("codigo;nombre\n" + "".join(rows)).encode("cp1252"))
+        if is_error:
+            where = f"{n_wrong} of its {1 + n_wrong + n_good} lines are not"
+            with pytest.raises(BioclinError, match=NOT_UTF8.format(where)):
+                read(path)
+        else:
+            concepts, report = read(path)
+            assert len(concepts) == n_good
+            assert report.counts == {"line is not UTF-8": n_wrong}
 
 
 def test_a_line_without_end_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,18 +162,12 @@ def test_types_let_no_record_of_another_concept_through(tmp_path: Path) -> None:
     assert report.counts["name of a concept of another type"] == 10
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"types": ["T999"]}, "T999; there are T047 Disease or Syndrome, T109"),
-        ({"vocabularies": ["MSH", "SNOMED"]}, "vocabulary SNOMED; there are MSH, MSHFIN"),
-    ],
-)
-def test_filter_that_nothing_meets(
-    tmp_path: Path, options: dict[str, list[str]], message: str
-) -> None:
-    with pytest.raises(BioclinError, match=message):
-        read(write(tmp_path, UMLS), **options)
+def test_filter_that_nothing_meets(tmp_path: Path) -> None:
+    write(tmp_path, UMLS)
+    with pytest.raises(BioclinError, match="T999; there are T047 Disease or Syndrome, T109"):
+        read(tmp_path, types=["T999"])
+    with pytest.raises(BioclinError, match="vocabulary SNOMED; there are MSH, MSHFIN"):
+        read(tmp_path, vocabularies=["MSH", "SNOMED"])
 
 
 def test_missing_files(tmp_path: Path) -> None:
@@ -190,11 +184,11 @@ def test_missing_files(tmp_path: Path) -> None:
         read(tmp_path, types=["T047"])
 
 
-@pytest.mark.parametrize("rows", [3, 500])
-def test_file_of_another_layout(tmp_path: Path, rows: int) -> None:
-    text = "C0000001\tENG\tP\tCerulean cough\n" * rows
-    with pytest.raises(BioclinError, match=r"MRCONSO\.RRF: none of its first \d+ rows has the 18"):
-        read(write(tmp_path, {"MRCONSO.RRF": text}))
+def test_file_of_another_layout(tmp_path: Path) -> None:
+    for n_rows in (3, 500):
+        text = "C0000001\tENG\tP\tCerulean cough\n" * n_rows
+        with pytest.raises(BioclinError, match=r"MRCONSO\.RRF: none of its first \d+ .* the 18"):
+            read(write(tmp_path, {"MRCONSO.RRF": text}))
 
 
 def test_names_of_a_concept_in_two_places(tmp_path: Path) -> None:

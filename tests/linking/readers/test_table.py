@@ -18,13 +18,13 @@ def read(
     return list(read_table(path, report, columns=columns)), report
 
 
-@pytest.mark.parametrize("delimiter", ["\t", ";", ",", "|"])
-def test_delimiters_and_spanish_headers(tmp_path: Path, delimiter: str) -> None:
+def test_delimiters_and_spanish_headers(tmp_path: Path) -> None:
     rows = [["Código", "Descriptor completo", "Descriptor corto"], ["8140/3", "Adeno ca", "Adca"]]
-    text = "".join(delimiter.join(row) + "\r\n" for row in rows)
-    concepts, report = read(tmp_path, text)
-    assert concepts == [Concept("8140/3", "Adeno ca", aliases=(Alias("Adca"),))]
-    assert not report.counts
+    for delimiter in "\t;,|":
+        text = "".join(delimiter.join(row) + "\r\n" for row in rows)
+        concepts, report = read(tmp_path, text)
+        assert concepts == [Concept("8140/3", "Adeno ca", aliases=(Alias("Adca"),))]
+        assert not report.counts
 
 
 def test_a_tab_wins_over_commas_in_the_first_line(tmp_path: Path) -> None:
@@ -52,14 +52,13 @@ def test_every_key_and_several_values_a_cell(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "headers", ["synonyms,Otros nombres", "Sinónimo 1,Sinónimo 2", "alias_1,siglas"]
-)
-def test_every_column_of_synonyms_is_read(tmp_path: Path, headers: str) -> None:
-    concepts, report = read(tmp_path, f"code,name,{headers}\nA,infarto,ataque|IAM,síncope\n")
-    names = ("ataque", "IAM", "síncope")
-    assert concepts == [Concept("A", "infarto", aliases=tuple(map(Alias, names)))]
-    assert not report.counts
+def test_every_column_of_synonyms_is_read(tmp_path: Path) -> None:
+    aliases = tuple(map(Alias, ("ataque", "IAM", "síncope")))
+    for headers in ("synonyms,Otros nombres", "Sinónimo 1,Sinónimo 2", "alias_1,siglas"):
+        text = f"code,name,{headers}\nA,infarto,ataque|IAM,síncope\n"
+        concepts, report = read(tmp_path, text)
+        assert concepts == [Concept("A", "infarto", aliases=aliases)]
+        assert not report.counts
 
 
 def test_values_of_other_columns_are_counted(tmp_path: Path) -> None:
@@ -111,24 +110,22 @@ def test_lines_within_a_quote_of_any_column_are_counted(tmp_path: Path) -> None:
     assert report.counts[UNCLOSED] >= 3
 
 
-@pytest.mark.parametrize(
-    ("text", "columns", "message"),
-    [
-        ("", None, "no line in it"),
-        (",,\n", None, "no column is recognised as the id"),
-        ('"id\tname\nA\ta\n', None, "no column is recognised as the id"),
-        ("id^name\nA^a\n", None, "line 1: one column only"),
-        ("id\tfoo\nA\ta\n", None, "no column is recognised as the name; there are 'id', 'foo'"),
-        ("foo\tname\nA\ta\n", None, "no column is recognised as the id"),
-        ("id\tfoo\nA\ta\n", {"id": "id", "name": "bar"}, r"no column 'bar' \(name\)"),
-        ("A\ta\n", {"id": "1", "name": "3"}, r"no column '3' \(name\); there are '1', '2'"),
-        ("id\tfoo\n", {"id": "id", "nom": "foo"}, "no key 'nom'; there are id, name"),
-        ("id\tfoo\n", {"name": "foo"}, "must name the column of the id"),
-        ("id\tname\nA\t" + '"open\n' + "x\n" * 100_000, None, "a quote before it may never be"),
-    ],
-)
-def test_wrong_tables_are_errors(
-    tmp_path: Path, text: str, columns: Columns | None, message: str
-) -> None:
-    with pytest.raises(BioclinError, match=message):
-        read(tmp_path, text, columns)
+WRONG = [
+    ("", None, "no line in it"),
+    (",,\n", None, "no column is recognised as the id"),
+    ('"id\tname\nA\ta\n', None, "no column is recognised as the id"),
+    ("id^name\nA^a\n", None, "line 1: one column only"),
+    ("id\tfoo\nA\ta\n", None, "no column is recognised as the name; there are 'id', 'foo'"),
+    ("foo\tname\nA\ta\n", None, "no column is recognised as the id"),
+    ("id\tfoo\nA\ta\n", {"id": "id", "name": "bar"}, r"no column 'bar' \(name\)"),
+    ("A\ta\n", {"id": "1", "name": "3"}, r"no column '3' \(name\); there are '1', '2'"),
+    ("id\tfoo\n", {"id": "id", "nom": "foo"}, "no key 'nom'; there are id, name"),
+    ("id\tfoo\n", {"name": "foo"}, "must name the column of the id"),
+    ("id\tname\nA\t" + '"open\n' + "x\n" * 100_000, None, "a quote before it may never be"),
+]
+
+
+def test_wrong_tables_are_errors(tmp_path: Path) -> None:
+    for text, columns, message in WRONG:
+        with pytest.raises(BioclinError, match=message):
+            read(tmp_path, text, columns)

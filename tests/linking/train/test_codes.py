@@ -32,7 +32,7 @@ TUMOURS = {
 QUALIFIERS = {"3": "{}", "6": "metástasis de {}", "32": "{} moderadamente diferenciado"}
 # No training note has these, and the names of the terminology do not help.
 UNSEEN = {"metástasis de melanoma": "8720/6", "angiosarcoma moderadamente diferenciado": "9120/32"}
-SETTINGS = RankerSettings(epochs=60, batch=32)
+SETTINGS = RankerSettings(epochs=20, batch=32)
 
 
 def mentions():
@@ -66,7 +66,9 @@ def make_linker(kb):
 @pytest.fixture(scope="module")
 def trained(kb):
     linker = make_linker(kb)
-    return linker, *train_linker(linker, list(mentions()), SETTINGS)
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr(codes, "MIN_STEPS", 80)
+        return linker, *train_linker(linker, list(mentions()), SETTINGS)
 
 
 def test_unseen_codes_are_found(kb, trained):
@@ -89,7 +91,7 @@ def test_links_do_not_depend_on_the_batch(trained):
 
 
 def test_the_same_mentions_give_the_same_classifiers(kb, counts, monkeypatch):
-    monkeypatch.setattr(codes, "MIN_STEPS", 10)
+    monkeypatch.setattr(codes, "MIN_STEPS", 5)
     first, second = codes.train_codes(counts, kb), codes.train_codes(counts, kb)
     assert list(first) == [None, *range(N_FOLDS)]
     assert {fold: c.to_bytes() for fold, c in first.items()} == {
@@ -100,7 +102,8 @@ def test_the_same_mentions_give_the_same_classifiers(kb, counts, monkeypatch):
     assert codes.train_codes(more, kb)[None].to_bytes() == first[None].to_bytes()
 
 
-def test_a_fold_is_read_without_its_mentions(kb, counts):
+def test_a_fold_is_read_without_its_mentions(kb, counts, monkeypatch):
+    monkeypatch.setattr(codes, "MIN_STEPS", 80)
     own = Counter({LearnedMention("zzz", "8720/32", 2): 5})
     classifiers = codes.train_codes(counts + own, kb)
     row = classifiers[None].stems.index("8720")
@@ -127,6 +130,7 @@ def write_docs(path):
     docs.to_disk(path)
 
 
+@pytest.mark.slow
 def test_a_trained_folder_and_a_saved_pipeline(kb, tmp_path):
     write_docs(tmp_path / "train.spacy")
     model = tmp_path / "model"
