@@ -12,6 +12,7 @@ import spacy
 from preshed.maps import PreshMap
 from rich.console import Console
 from spacy.lang.es import Spanish
+from thinc.api import fix_random_seed
 
 from spacy_bioclin.cli.run.annotate import _annotate, to_record
 from spacy_bioclin.deid.pipeline import make_pipeline
@@ -48,10 +49,6 @@ def make_deid(request: pytest.FixtureRequest) -> spacy.language.Language:
     return make_pipeline("es", rules_only=True, policy=operators, key=b"k" * 32)
 
 
-def make_masks(request: pytest.FixtureRequest) -> spacy.language.Language:
-    return make_pipeline("es", rules_only=True)
-
-
 def make_linker(request: pytest.FixtureRequest) -> spacy.language.Language:
     nlp = spacy.blank("es")
     nlp.add_pipe("bioclin_sentences")
@@ -62,6 +59,7 @@ def make_linker(request: pytest.FixtureRequest) -> spacy.language.Language:
 
 
 def make_ner(request: pytest.FixtureRequest) -> spacy.language.Language:
+    fix_random_seed(0)
     nlp = spacy.blank("es")
     model = {**ENCODER, "name": str(request.getfixturevalue("tiny_encoder"))}
     nlp.add_pipe("transformer", config={"model": model})
@@ -71,11 +69,9 @@ def make_ner(request: pytest.FixtureRequest) -> spacy.language.Language:
     return nlp
 
 
-@pytest.fixture(
-    params=[make_deid, make_masks, make_linker, make_ner], ids=lambda make: make.__name__
-)
+@pytest.fixture(params=[make_deid, make_linker, make_ner], ids=lambda make: make.__name__)
 def nlp(request, monkeypatch):
-    monkeypatch.setattr(memory, "MAX_KEPT", 500)
+    monkeypatch.setattr(memory, "MAX_KEPT", 300)
     for module in (linker_module, ngrams, knowledge_base):
         monkeypatch.setattr(module, "MAX_REMEMBERED", 20)
     return request.param(request)
@@ -109,7 +105,7 @@ def test_what_notes_leave_does_not_grow(nlp):
     read_notes(nlp, 0, 100)  # the words of the first notes stay
     strings, (texts, caches) = len(nlp.vocab.strings), find_held()
     sizes = {id(each): each.cache_info().currsize for each in caches}
-    read_notes(nlp, 100, 200)
+    read_notes(nlp, 100, 150)
     assert len(nlp.vocab.strings) == strings
     for each in find_held()[1]:
         if each.cache_info().maxsize is None:  # those of settings and lists
@@ -117,23 +113,24 @@ def test_what_notes_leave_does_not_grow(nlp):
             assert grown < 10, each.__qualname__
         else:
             each.cache_clear()
-    assert find_held()[0] <= texts + 100
+    assert find_held()[0] <= texts + 75
 
 
-def test_without_a_zone_strings_grow(nlp):
+def test_without_a_zone_strings_grow():
     """This is what the test above would see if one were missing."""
+    nlp = make_pipeline("es", rules_only=True)
     for doc in nlp.pipe(write_notes(0, 20)):
         len(doc)
     strings = len(nlp.vocab.strings)
-    for doc in nlp.pipe(write_notes(20, 100)):
+    for doc in nlp.pipe(write_notes(20, 30)):
         len(doc)
-    assert len(nlp.vocab.strings) > strings + 300
+    assert len(nlp.vocab.strings) > strings + 90
 
 
 @pytest.mark.parametrize("make", [make_deid, make_linker], ids=lambda make: make.__name__)
 def test_results_are_those_without_a_zone(make, request):
     nlp = make(request)
-    for result, text in zip(read_notes(make(request), 0, 120), write_notes(0, 120), strict=True):
+    for result, text in zip(read_notes(make(request), 0, 60), write_notes(0, 60), strict=True):
         doc = nlp(text)
         if make is make_deid:
             assert result.endswith(doc._.deid.text)
@@ -160,12 +157,12 @@ def test_annotate_reads_each_batch_in_a_zone(tmp_path):
     make_pipeline("es", rules_only=True).to_disk(tmp_path / "pipeline")
     nlp = spacy.load(tmp_path / "pipeline")
     nlp.batch_size = 20
-    notes = [(text, str(i)) for i, text in enumerate(write_notes(0, 100))]
+    notes = [(text, str(i)) for i, text in enumerate(write_notes(0, 60))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "MAX_KEPT", 100)
-        records = list(_annotate(nlp, notes, 100, Console(stderr=True)))
+        patch.setattr(memory, "MAX_KEPT", 60)
+        records = list(_annotate(nlp, notes, 60, Console(stderr=True)))
     assert [record["id"] for record in records] == [name for _, name in notes]
-    assert sum(f"{MARK}" in text for text in nlp.vocab.strings) < 100
+    assert sum(f"{MARK}" in text for text in nlp.vocab.strings) < 60
 
 
 def test_tables_of_strings_and_lexemes_stay_small(monkeypatch):
@@ -174,7 +171,7 @@ def test_tables_of_strings_and_lexemes_stay_small(monkeypatch):
     nlp = spacy.blank("es")
     nlp.vocab["guardia"].is_stop = True
     before = nlp("un texto de antes")
-    for start in range(0, 40_000, 1_000):
+    for start in range(0, 16_000, 1_000):
         with memory_zone(nlp):
             for number in range(start, start + 1_000):
                 nlp.vocab[f"{MARK}{number}"]
@@ -209,7 +206,7 @@ def test_threads_share_a_zone():
 
     def work(first: int) -> None:
         barrier.wait()
-        for number in range(first, first + 60):
+        for number in range(first, first + 20):
             text = write_note(number)
             with memory_zone(nlp, [text]):
                 doc = nlp(text)
@@ -241,7 +238,7 @@ def test_threads_wait_for_the_end_of_a_full_zone(monkeypatch):
     nlp, most = Spanish(), []
 
     def work(first: int) -> None:
-        for number in range(first, first + 100):
+        for number in range(first, first + 40):
             with memory_zone(nlp):
                 nlp(write_note(number))
                 most.append(len(nlp.vocab.strings))
@@ -251,5 +248,5 @@ def test_threads_wait_for_the_end_of_a_full_zone(monkeypatch):
         each.start()
     for each in threads:
         each.join(60)
-    assert len(most) == 400
+    assert len(most) == 160
     assert max(most) < len(nlp.vocab.strings) + 50 + 4 * 60

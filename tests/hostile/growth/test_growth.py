@@ -112,7 +112,7 @@ TEXTS = {
 
 
 # Nine hundred ids use up all surrogates of three digits: both sizes have more.
-SIZES = {"distinct short ids": 20_000}
+SIZES = {"distinct short ids": 10_000}
 
 
 @cache
@@ -139,8 +139,8 @@ def check_seconds(subjects: dict[str, Subject]) -> None:
     assert not wrong, "n, and how many times as long 16 n takes"
 
 
-# Texts whose work is not in C alone.
-LINES = [text for text in TEXTS if text.startswith("distinct")]
+# Texts whose work is not in C alone. For URLs, each note has a fixed cost that hides all else.
+LINES = [text for text in TEXTS if text.startswith("distinct") and text != "distinct urls"]
 LINES += [f"many {kind}" for kind in ("glued names", "pairs", "abbreviations", "soft hyphens")]
 
 
