@@ -57,9 +57,7 @@ def train(nlp, examples, steps=12, rate=5e-3, seed=0):
     nlp.initialize(lambda: examples)
     optimizer = Adam(rate)
     for _ in range(steps):
-        losses = {}
-        nlp.update(examples, sgd=optimizer, losses=losses)
-    return losses
+        nlp.update(examples, sgd=optimizer)
 
 
 def ents_of(doc):

@@ -15,7 +15,15 @@ from spacy_bioclin.ner.ensemble import join_pipelines
 from spacy_bioclin.packaging.build import build_wheel
 from spacy_bioclin.packaging.card import Provenance
 from spacy_bioclin.vocab import save_pipeline
-from tests.ner.test_component import ENCODER, LISTENER, NOTES, make_examples, make_nlp, train
+from tests.ner.test_component import (
+    ENCODER,
+    LISTENER,
+    NOTES,
+    ents_of,
+    make_examples,
+    make_nlp,
+    train,
+)
 
 TEXTS = [text for text, _ in NOTES] + ["Neumonía por  covid.", "", "\n"]
 LEXICAL = {
@@ -36,58 +44,68 @@ LEXICAL = {
 }
 
 
-def make_member(encoder, seed, folder=None, steps=4, **settings):
-    """Train a member for a few steps, and load it if it is stored."""
-    spacy.util.fix_random_seed(seed)
+def make_member(encoder, steps=0, seed=0, **settings):
+    """Make a member that can be joined; it need not find anything for that."""
     nlp = make_nlp(encoder, **settings)
-    train(nlp, make_examples(nlp, settings.get("spans_key")), steps=steps + 3 * seed)
+    train(nlp, make_examples(nlp, settings.get("spans_key")), steps=steps, seed=seed)
     nlp.add_pipe("bioclin_cleaner", name="cleaner")
-    if folder is None:
-        return nlp
-    save_pipeline(nlp, folder)
-    return spacy.load(folder)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def members(tiny_encoder, tmp_path_factory):
+    """Folders of two members, the second trained a little more."""
+    return store_members(tiny_encoder, tmp_path_factory.mktemp("members"))
+
+
+def store_members(encoder, folder, **settings):
+    folders = [folder / f"member{seed}" for seed in range(2)]
+    for seed, path in enumerate(folders):
+        save_pipeline(make_member(encoder, 5 + seed, seed, **settings), path)
+    return folders
 
 
 def join(*members):
     return join_pipelines((f"member {i}", nlp) for i, nlp in enumerate(members))
 
 
+def test_averages_stores_and_loads(members, tmp_path):
+    check_averages(members, tmp_path / "joined")
+
+
+LINEAR = {
+    "@architectures": "spacy-bioclin.LinearTagger.v1",
+    "dropout": 0.1,
+    "learn_rate_scale": 10.0,
+    "tok2vec": LEXICAL,
+}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        pytest.param(
-            {"nested": True, "spans_key": "sc", "scheme": "BIO", "doubtful_from": 0.2},
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            {
-                "model": {
-                    "@architectures": "spacy-bioclin.LinearTagger.v1",
-                    "dropout": 0.1,
-                    "learn_rate_scale": 10.0,
-                    "tok2vec": LEXICAL,
-                }
-            },
-            marks=pytest.mark.slow,
-        ),
+        {"nested": True, "spans_key": "sc", "scheme": "BIO", "doubtful_from": 0.2},
+        {"model": LINEAR},
     ],
-    ids=["flat", "nested", "lexical"],
+    ids=["nested", "lexical"],
 )
-def test_averages_stores_and_loads(tiny_encoder, tmp_path, settings):
-    folders = [tmp_path / f"member{seed}" for seed in range(3)]
-    for seed, folder in enumerate(folders):
-        make_member(tiny_encoder, seed, folder, steps=20, **settings)  # enough to find all entities
+def test_averages_of_other_heads(tiny_encoder, tmp_path, settings):
+    folders = store_members(tiny_encoder, tmp_path, **settings)
+    check_averages(folders, tmp_path / "joined", settings.get("spans_key"))
+
+
+def check_averages(folders, out, key=None):
     expected = []
-    for folder in folders:
-        nlp = spacy.load(folder)
+    pipelines = [spacy.load(folder) for folder in folders]
+    for nlp in pipelines:
         docs = [nlp.make_doc(text) for text in TEXTS]
         nlp.get_pipe("transformer").set_annotations(docs, nlp.get_pipe("transformer").predict(docs))
         expected.append(nlp.get_pipe("ner").get_marginals(docs, temperature=1.0))
-    joined = join(*map(spacy.load, folders))
+    joined = join(*pipelines)
     assert joined.pipe_names == ["ner", "cleaner"]
-    save_pipeline(joined, tmp_path / "joined")
-    for nlp in (joined, spacy.load(tmp_path / "joined")):
+    save_pipeline(joined, out)
+    for nlp in (joined, spacy.load(out)):
         ner = nlp.get_pipe("ner")
         assert ner.labels == ("DRUG", "PROBLEM")
         docs = [nlp.make_doc(text) for text in TEXTS]
@@ -97,7 +115,6 @@ def test_averages_stores_and_loads(tiny_encoder, tmp_path, settings):
             assert np.abs(marginals - mean).max(initial=0) < 2e-3
         written = list(nlp.pipe(TEXTS))
     assert joined.to_bytes() == nlp.to_bytes()
-    key = settings.get("spans_key")
     for doc, marginals in zip(written, found, strict=True):
         spans = doc.spans[key] if key else doc.ents
         for span in spans:
@@ -107,27 +124,19 @@ def test_averages_stores_and_loads(tiny_encoder, tmp_path, settings):
     assert sum(len(doc.spans[key] if key else doc.ents) for doc in written)
 
 
-def test_the_encoder_of_an_ensemble_is_not_exported(tiny_encoder, tmp_path):
-    nlp = make_member(tiny_encoder, 0)
-    save_pipeline(join(nlp, nlp), tmp_path / "joined")
-    command = ["encoders", "export", str(tmp_path / "joined"), "-o", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 1 and "ner has 2 encoders, of an ensemble" in done.output
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_ensemble_of_twins_is_the_twin(tiny_encoder, tmp_path):
-    nlp = make_member(tiny_encoder, 2, tmp_path / "one")
-    expected = [[(e.start, e.end, e.label_) for e in doc.ents] for doc in nlp.pipe(TEXTS)]
-    probabilities = [ent._.probability for doc in nlp.pipe(TEXTS) for ent in doc.ents]
-    twins = join(spacy.load(tmp_path / "one"), spacy.load(tmp_path / "one"))
-    docs = list(twins.pipe(TEXTS))
-    assert [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs] == expected
-    assert [e._.probability for doc in docs for e in doc.ents] == pytest.approx(probabilities)
+def test_an_ensemble_of_twins_is_the_twin(members):
+    nlp = spacy.load(members[1])
+    alone = list(nlp.pipe(TEXTS))
+    together = list(join(spacy.load(members[1]), spacy.load(members[1])).pipe(TEXTS))
+    assert [ents_of(doc) for doc in together] == [ents_of(doc) for doc in alone]
+    probabilities = [
+        [e._.probability for doc in docs for e in doc.ents] for docs in (together, alone)
+    ]
+    assert probabilities[0] and probabilities[0] == pytest.approx(probabilities[1])
 
 
 def test_commands_know_the_encoders(tiny_encoder, tmp_path):
-    save_pipeline(join(make_member(tiny_encoder, 0), make_member(tiny_encoder, 1)), tmp_path / "p")
+    save_pipeline(join(make_member(tiny_encoder), make_member(tiny_encoder)), tmp_path / "p")
     nlp = load_pipeline(str(tmp_path / "p"), precision="fp32")
     [encoders] = find_encoders(nlp).values()
     assert [encoder.shim.precision for encoder in encoders] == ["fp32", "fp32"]
@@ -135,11 +144,15 @@ def test_commands_know_the_encoders(tiny_encoder, tmp_path):
     shown = CliRunner().invoke(app, ["info", str(tmp_path / "p")])
     assert shown.exit_code == 0, shown.output
     assert "2, each bert" in shown.output
+    command = ["encoders", "export", str(tmp_path / "p"), "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 1 and "ner has 2 encoders" in done.output
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
-def test_a_package_loads(tiny_encoder, tmp_path):
-    nlp = join(make_member(tiny_encoder, 0), make_member(tiny_encoder, 1))
+def test_a_package_loads(members, tmp_path):
+    nlp = join(*map(spacy.load, members))
     save_pipeline(nlp, tmp_path / "pipeline")
     wheel = build_wheel(
         tmp_path / "pipeline", tmp_path, name="x", version="1", provenance=Provenance()
@@ -148,60 +161,53 @@ def test_a_package_loads(tiny_encoder, tmp_path):
         file.extractall(tmp_path / "installed")
     again = spacy.load(tmp_path / "installed" / "es_bioclin_x" / "es_bioclin_x-1")
     for one, other in zip(nlp.pipe(TEXTS), again.pipe(TEXTS), strict=True):
-        assert [(e.start, e.end) for e in one.ents] == [(e.start, e.end) for e in other.ents]
+        assert ents_of(one) == ents_of(other)
 
 
 def test_refuses_to_train(tiny_encoder):
-    nlp = join(make_member(tiny_encoder, 0), make_member(tiny_encoder, 1))
+    nlp = join(make_member(tiny_encoder), make_member(tiny_encoder))
     examples = make_examples(nlp)
-    for call in (
-        lambda: nlp.update(examples),
-        lambda: nlp.initialize(lambda: examples),
-    ):
+    for call in (lambda: nlp.update(examples), lambda: nlp.initialize(lambda: examples)):
         with pytest.raises(BioclinError, match=r"bioclin ensemble.*bioclin distill-ner"):
             call()
-    labels = nlp.get_pipe("ner").labels
-    assert labels == ("DRUG", "PROBLEM")
+    assert nlp.get_pipe("ner").labels == ("DRUG", "PROBLEM")
 
 
 def test_members_must_agree(tiny_encoder):
-    first = make_member(tiny_encoder, 0)
     with pytest.raises(BioclinError, match="two or more members"):
-        join(first)
-    with pytest.raises(BioclinError, match=r"member 1: has another .*scheme"):
-        join(make_member(tiny_encoder, 0), make_member(tiny_encoder, 0, scheme="BIO"))
-    other = make_nlp(tiny_encoder)
-    doc = other.make_doc("Tos y fiebre.")
+        join(make_member(tiny_encoder))
+    signs = make_nlp(tiny_encoder)
+    doc = signs.make_doc("Tos y fiebre.")
     doc.set_ents([doc.char_span(0, 3, label="SIGN")])
-    other.initialize(lambda: [Example(other.make_doc(doc.text), doc)])
-    other.add_pipe("bioclin_cleaner", name="cleaner")
-    with pytest.raises(BioclinError, match=r"member 1: has another .*labels"):
-        join(make_member(tiny_encoder, 0), other)
-    shortened = make_member(tiny_encoder, 0)
+    signs.initialize(lambda: [Example(signs.make_doc(doc.text), doc)])
+    signs.add_pipe("bioclin_cleaner", name="cleaner")
+    shortened = make_member(tiny_encoder)
     shortened.remove_pipe("cleaner")
-    with pytest.raises(BioclinError, match="member 1: has another list of components"):
-        join(make_member(tiny_encoder, 0), shortened)
-    tokens = make_member(tiny_encoder, 0)
+    tokens = make_member(tiny_encoder)
     tokens.tokenizer.add_special_case("neumonía", [{"ORTH": "neu"}, {"ORTH": "monía"}])
-    with pytest.raises(BioclinError, match="member 1: has another tokenizer"):
-        join(make_member(tiny_encoder, 0), tokens)
+    for other, part in (
+        (make_member(tiny_encoder, scheme="BIO"), "scheme"),
+        (signs, "labels"),
+        (shortened, "list of components"),
+        (tokens, "tokenizer"),
+    ):
+        with pytest.raises(BioclinError, match=f"member 1: has another .*{part}"):
+            join(make_member(tiny_encoder), other)
 
 
 def test_pipelines_that_cannot_be_members(tiny_encoder):
-    blank = spacy.blank("es")
-    with pytest.raises(BioclinError, match="member 0: has no bioclin_ner"):
-        join(blank)
-    nlp = make_member(tiny_encoder, 0)
-    nlp.add_pipe("textcat", config={"model": {"tok2vec": LISTENER}}, before="cleaner")
-    with pytest.raises(BioclinError, match="member 0: textcat uses the encoder of ner"):
-        join(nlp)
-    ensemble = join(make_member(tiny_encoder, 0), make_member(tiny_encoder, 1))
-    with pytest.raises(BioclinError, match="member 0: is an ensemble itself"):
-        join(ensemble)
-    nlp = make_nlp(tiny_encoder)
-    nlp.add_pipe("bioclin_ner", name="phi", config={"spans_key": "phi"})
-    with pytest.raises(BioclinError, match="member 0: has several bioclin_ner"):
-        join(nlp)
+    shared = make_member(tiny_encoder)
+    shared.add_pipe("textcat", config={"model": {"tok2vec": LISTENER}}, before="cleaner")
+    several = make_nlp(tiny_encoder)
+    several.add_pipe("bioclin_ner", name="phi", config={"spans_key": "phi"})
+    for nlp, message in (
+        (spacy.blank("es"), "has no bioclin_ner"),
+        (shared, "textcat uses the encoder of ner"),
+        (join(make_member(tiny_encoder), make_member(tiny_encoder)), "is an ensemble itself"),
+        (several, "has several bioclin_ner"),
+    ):
+        with pytest.raises(BioclinError, match=f"member 0: {message}"):
+            join(nlp)
 
 
 def test_a_model_of_one_member_is_refused(tiny_encoder):

@@ -7,18 +7,10 @@ from thinc.api import Adam
 
 from spacy_bioclin.errors import BioclinError
 from tests.ner.hf.test_component import make_checkpoint, open_pipeline
-from tests.ner.test_component import LISTENER, NOTES, make_examples, make_nlp
+from tests.ner.test_component import LISTENER, NOTES, ents_of, make_examples
 
 TEXTS = ["", NOTES[0][0]]
 TOK2VEC = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "*"}
-
-
-@pytest.fixture(scope="module")
-def folder(tiny_encoder, tmp_path_factory):
-    nlp = make_nlp(tiny_encoder)
-    nlp.initialize(lambda: make_examples(nlp))
-    nlp.to_disk(tmp_path_factory.mktemp("missing") / "nlp")
-    return tmp_path_factory.getbasetemp() / "missing0" / "nlp"
 
 
 @pytest.fixture(scope="module")
@@ -28,47 +20,42 @@ def imported(tmp_path_factory):
     return folder / "nlp"
 
 
-@pytest.mark.parametrize("way", ["exclude", "disable"])
-@pytest.mark.parametrize("kind", ["folder", "imported"])
-def test_an_encoder_that_is_left_out(request, kind, way):
-    nlp = spacy.load(request.getfixturevalue(kind), **{way: ["transformer"]})
-    message = (
-        r"\[components.ner\] .* the component 'transformer', has not run on the Doc\. Load the "
-        "pipeline without excluding or disabling 'transformer' .* or exclude 'ner' too"
-    )
-    for run in (nlp, lambda text: list(nlp.pipe(TEXTS)), lambda text: nlp(text, disable=["x"])):
-        with pytest.raises(BioclinError, match=message) as error:
-            run(TEXTS[1])
-        assert "neumonía" not in str(error.value)
-    assert [len(doc.ents) for doc in nlp.pipe(["", ""])] == [0, 0]
+def test_an_encoder_that_is_left_out(tagger, imported):
+    for folder, way in ((tagger, "exclude"), (tagger, "disable"), (imported, "exclude")):
+        nlp = spacy.load(folder, **{way: ["transformer"]})
+        message = (
+            r"\[components.ner\] .* the component 'transformer', has not run on the Doc\. .*"
+            "excluding or disabling 'transformer' .*exclude 'ner'"
+        )
+        for run in (nlp, lambda text, nlp=nlp: list(nlp.pipe(TEXTS))):
+            with pytest.raises(BioclinError, match=message) as error:
+                run(TEXTS[1])
+            assert "neumonía" not in str(error.value)
+        assert [len(doc.ents) for doc in nlp.pipe(["", ""])] == [0, 0]
 
 
-def test_an_encoder_that_is_left_out_of_one_call(folder):
-    nlp = spacy.load(folder)
+def test_an_encoder_that_is_left_out_of_one_call(tagger):
+    nlp = spacy.load(tagger)
     with pytest.raises(BioclinError, match="has not run on the Doc"):
         nlp(TEXTS[1], disable=["transformer"])
     assert nlp(TEXTS[1], disable=["ner"]).text == TEXTS[1]
-
-
-def test_vectors_that_were_freed_before(folder):
-    nlp = spacy.load(folder)
     nlp.add_pipe("bioclin_cleaner")
     doc = nlp(TEXTS[1])
     assert doc._.trf_data is None
-    with pytest.raises(BioclinError, match="has not run on the Doc"):
+    with pytest.raises(BioclinError, match="has not run on the Doc"):  # vectors that were freed
         nlp.get_pipe("ner")(doc)
 
 
-def test_an_encoder_in_the_head_needs_no_other(folder):
-    nlp = spacy.load(folder)
-    before = [(e.start, e.end) for e in nlp(TEXTS[1]).ents]
+def test_an_encoder_in_the_head_needs_no_other(tagger):
+    nlp = spacy.load(tagger)
+    before = ents_of(nlp(TEXTS[1]))
     nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
-    assert [(e.start, e.end) for e in nlp(TEXTS[1]).ents] == before
+    assert before and ents_of(nlp(TEXTS[1])) == before
 
 
-def test_a_frozen_encoder_annotates(folder):
-    nlp = spacy.load(folder)
+def test_a_frozen_encoder_annotates(tagger):
+    nlp = spacy.load(tagger)
     examples = make_examples(nlp)
     optimizer = Adam(1e-3)
     nlp.update(examples, sgd=optimizer, exclude=["transformer"], annotates=["transformer", "ner"])

@@ -23,7 +23,7 @@ def test_a_head_gets_an_encoder_of_its_own(tiny_encoder, tmp_path, lexical):
     model |= {"learn_rate_scale": 10.0, "tok2vec": both if lexical else LISTENER}
     nlp = make_nlp(tiny_encoder, model=model)
     examples = make_examples(nlp)
-    train(nlp, examples)
+    train(nlp, examples, steps=3)
     ner = nlp.get_pipe("ner")
     doc = nlp(NOTES[0][0])
     before = ner.model.predict([doc]).emissions
@@ -47,13 +47,11 @@ def test_a_head_gets_an_encoder_of_its_own(tiny_encoder, tmp_path, lexical):
     assert not np.allclose(weights, next(encoder.module.parameters()).detach())
 
 
-def test_a_threshold_drops_what_is_less_probable(tiny_encoder, tmp_path):
-    nlp = make_nlp(tiny_encoder)
-    train(nlp, make_examples(nlp), steps=30)
+def test_a_threshold_drops_what_is_less_probable(tagger):
+    nlp = spacy.load(tagger)
     found = {ent.text: ent._.probability for ent in nlp(NOTES[0][0]).ents}
     limit = sorted(found.values())[-1]
-    nlp.to_disk(tmp_path / "nlp")
-    given = spacy.load(tmp_path / "nlp", config={"components": {"ner": {"threshold": limit}}})
+    given = spacy.load(tagger, config={"components": {"ner": {"threshold": limit}}})
     kept = {ent.text: ent._.probability for ent in given(NOTES[0][0]).ents}
     assert kept == {name: p for name, p in found.items() if p >= limit}
     assert 0 < len(kept) < len(found)

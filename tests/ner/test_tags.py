@@ -34,57 +34,57 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("scheme", "spans", "expected"), CASES)
-def test_encode_by_hand(scheme, spans, expected):
-    tag_set = TagSet(scheme, ("A", "B"))
-    tags = encode_spans(spans, 6, tag_set)
-    assert " ".join(tag_set.tags[i] for i in tags) == expected
+def test_encode_by_hand():
+    for scheme, spans, expected in CASES:
+        tag_set = TagSet(scheme, ("A", "B"))
+        tags = encode_spans(spans, 6, tag_set)
+        assert " ".join(tag_set.tags[i] for i in tags) == expected
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
-def test_every_flat_segmentation_comes_back(scheme):
-    tag_set = TagSet(scheme, ("A", "B"))
-    n = 4
-    pieces = [(i, j, label) for i in range(n) for j in range(i + 1, n + 1) for label in "AB"]
-    tried = 0
-    for k in range(n + 1):
-        for spans in itertools.combinations(pieces, k):
-            if any(a[1] > b[0] for a, b in itertools.pairwise(sorted(spans))):
-                continue
-            tags = encode_spans(spans, n, tag_set)
-            assert decode(tags, tag_set) == sorted(spans)
-            legal = legal_transitions(tag_set)
-            assert legal.start[tags[0]] and legal.end[tags[-1]]
-            assert all(legal.transitions[a, b] for a, b in itertools.pairwise(tags))
-            tried += 1
-    assert tried == 153  # sum over compositions of 4 tokens into outside/entity stretches
+def test_every_flat_segmentation_comes_back():
+    for scheme in ("BIO", "BILUO"):
+        tag_set = TagSet(scheme, ("A", "B"))
+        n = 4
+        pieces = [(i, j, label) for i in range(n) for j in range(i + 1, n + 1) for label in "AB"]
+        tried = 0
+        for k in range(n + 1):
+            for spans in itertools.combinations(pieces, k):
+                if any(a[1] > b[0] for a, b in itertools.pairwise(sorted(spans))):
+                    continue
+                tags = encode_spans(spans, n, tag_set)
+                assert decode(tags, tag_set) == sorted(spans)
+                legal = legal_transitions(tag_set)
+                assert legal.start[tags[0]] and legal.end[tags[-1]]
+                assert all(legal.transitions[a, b] for a, b in itertools.pairwise(tags))
+                tried += 1
+        assert tried == 153  # sum over compositions of 4 tokens into outside/entity stretches
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
-def test_legal_sequences_are_exactly_the_segmentations(scheme):
+def test_legal_sequences_are_exactly_the_segmentations():
     """The grammar admits each segmentation once and nothing else."""
-    tag_set = TagSet(scheme, ("A", "B"))
-    legal = legal_transitions(tag_set)
-    sequences = [
-        tags
-        for tags in itertools.product(range(tag_set.n_tags), repeat=4)
-        if legal.start[tags[0]]
-        and legal.end[tags[-1]]
-        and all(legal.transitions[a, b] for a, b in itertools.pairwise(tags))
-    ]
-    assert len(sequences) == 153
-    for tags in sequences:
-        array = np.array(tags)
-        assert (encode_spans(decode(array, tag_set), 4, tag_set) == array).all()
+    for scheme in ("BIO", "BILUO"):
+        tag_set = TagSet(scheme, ("A", "B"))
+        legal = legal_transitions(tag_set)
+        sequences = [
+            tags
+            for tags in itertools.product(range(tag_set.n_tags), repeat=4)
+            if legal.start[tags[0]]
+            and legal.end[tags[-1]]
+            and all(legal.transitions[a, b] for a, b in itertools.pairwise(tags))
+        ]
+        assert len(sequences) == 153
+        for tags in sequences:
+            array = np.array(tags)
+            assert (encode_spans(decode(array, tag_set), 4, tag_set) == array).all()
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
-def test_spans_of_joined_sequences_do_not_run_together(scheme):
+def test_spans_of_joined_sequences_do_not_run_together():
     """A span at the end of a sequence, and one at the beginning of the next, of the same label."""
-    tag_set = TagSet(scheme, ("A", "B"))
-    sequences = [[(1, 3, "A")], [(0, 2, "A"), (2, 3, "B")], [], [(0, 3, "B")]]
-    tags = np.concatenate([encode_spans(spans, 3, tag_set) for spans in sequences])
-    assert decode(tags, tag_set) == [(1, 3, "A"), (3, 5, "A"), (5, 6, "B"), (9, 12, "B")]
+    for scheme in ("BIO", "BILUO"):
+        tag_set = TagSet(scheme, ("A", "B"))
+        sequences = [[(1, 3, "A")], [(0, 2, "A"), (2, 3, "B")], [], [(0, 3, "B")]]
+        tags = np.concatenate([encode_spans(spans, 3, tag_set) for spans in sequences])
+        assert decode(tags, tag_set) == [(1, 3, "A"), (3, 5, "A"), (5, 6, "B"), (9, 12, "B")]
 
 
 def test_nested_makes_one_layer_per_label():
