@@ -250,13 +250,6 @@ DAMAGES = [
     (remove("model.safetensors"), "weights", "no model.safetensors"),
     (cut, "weights", "damaged or cut short"),
     (remove("tokenizer.json"), "tokenizer", "cannot be opened"),
-    (
-        lambda f: (f / "tokenizer_config.json").write_text(
-            '{"tokenizer_class": "CanineTokenizer"}'
-        ),
-        "tokenizer",
-        "no fast version",
-    ),
 ]
 
 
@@ -273,6 +266,14 @@ def test_what_cannot_be_used(tmp_path):
     done = run("encoders", "check", tmp_path / "0")
     assert done.exit_code == 1
     assert "cannot read it" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_tokenizer_without_a_fast_version_cannot_be_used(tmp_path):
+    folder = make_encoder(tmp_path / "encoder")
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "CanineTokenizer"}')
+    level, text = levels(folder)["tokenizer"]
+    assert level == "unfit" and "no fast version" in text
 
 
 def test_weights_of_old_and_of_sharded_files(tmp_path):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.language import Language
+from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from scripts import prepare
@@ -19,13 +21,11 @@ from spacy_bioclin.corpora.report import LossReport
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.settings import read_settings, read_yaml
 
-TASKS = {
-    name: task
-    for name, task in load_tasks().items()
-    if name != "demo" and task.access == "open" and not task.untested and not task.is_table
-}
+# Tasks of entities; QUICK is trained in the default suite, TRAINED if -m slow: one of each format,
+# of each config that scripts/prepare.py chooses, and of each language.
+QUICK, TRAINED = "symptemist", ("meddocan", "nubes", "bc5cdr", "bc2gm", "quaero")
+RELATIONS = ("bc5cdr-cid", "maccrobat2020-relations", "chemprot", "ddi2013", "ehealthkd-2021")
 TEMIST = ("distemist", "symptemist", "medprocner")
-QUICK = ("symptemist",)
 N_DOCUMENTS = {
     "jnlpba": (1800, 200, 404),
     "maccrobat2020": (140, 20, 40),
@@ -33,6 +33,15 @@ N_DOCUMENTS = {
     "symptemist": (625, 125, 250),
     "medprocner": (209, 41, 250),
 }
+
+
+def list_tasks() -> dict[str, Task]:
+    """The open tasks of notes whose corpora are known."""
+    return {
+        name: task
+        for name, task in load_tasks().items()
+        if name != "demo" and task.access == "open" and not task.untested and not task.is_table
+    }
 
 
 def ids_of(data_dir: Path, task: Task, split: str) -> set[str]:
@@ -68,71 +77,76 @@ def test_every_common_label_is_documented() -> None:
             assert f"`{name}`" in row
 
 
-@pytest.mark.parametrize(
-    "common, message",
-    [
+def test_common_labels_that_collide(tmp_path: Path) -> None:
+    fields = load_tasks()["bc5cdr"].model_dump()
+    for common, message in (
         ("{A: DRUG, B: Drug}", r"common = .*'DRUG' and 'Drug' differ only in case"),
         ("{A: LAB VALUE, B: LABVALUE}", "differ only in case or in blanks"),
         ("{A: DRUG, DRUG: null}", "'A' becomes 'DRUG', which is also a label that is left out"),
         ('{A: ""}', "the new label of 'A' is empty"),
         ("{A: 7}", "want .*(string|text)"),
         ("{A: DRUG, A: DISEASE}", "line 1: this key is given twice"),
-    ],
-)
-def test_common_labels_that_collide(tmp_path: Path, common: str, message: str) -> None:
-    (tmp_path / "tasks.yml").write_text(f"common: {common}\n")
-    fields = load_tasks()["bc5cdr"].model_dump()
-    with pytest.raises(BioclinError, match=message):
-        common = read_yaml(tmp_path / "tasks.yml")["common"]
-        read_settings(Task, {**fields, "common": common}, where="tasks.yml")
+    ):
+        (tmp_path / "tasks.yml").write_text(f"common: {common}\n")
+        with pytest.raises(BioclinError, match=message):
+            given = read_yaml(tmp_path / "tasks.yml")["common"]
+            read_settings(Task, {**fields, "common": given}, where="tasks.yml")
 
 
 @pytest.mark.corpora
-@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.common])
 @pytest.mark.slow
-def test_every_label_of_a_corpus_has_a_common_label(data_dir: Path, name: str) -> None:
-    task = TASKS[name]
-    paths = sorted({path for paths in task.splits.values() for path in paths})
-    documents = read_corpus(task.format, [data_dir / path for path in paths])
-    found = {span.label for document in documents for span in spans_of(document)}
-    assert found == set(task.common) if "*" not in task.common else found
+def test_every_label_of_a_corpus_has_a_common_label(data_dir: Path) -> None:
+    for name, task in list_tasks().items():
+        if not task.common:
+            continue
+        paths = sorted({path for paths in task.splits.values() for path in paths})
+        documents = read_corpus(task.format, [data_dir / path for path in paths])
+        found = {span.label for document in documents for span in spans_of(document)}
+        assert found == set(task.common) if "*" not in task.common else found, name
 
 
 @pytest.mark.corpora
-@pytest.mark.parametrize("name", N_DOCUMENTS)
-def test_lists_divide_a_folder(data_dir: Path, name: str) -> None:
-    ids = [ids_of(data_dir, TASKS[name], split) for split in SPLITS]
-    assert tuple(map(len, ids)) == N_DOCUMENTS[name]
-    # The original JNLPBA has ten abstracts in train and test; see tasks.yml.
-    twice = 10 if name == "jnlpba" else 0
-    assert sum(map(len, ids)) - len(set.union(*ids)) == twice and not ids[1] & (ids[0] | ids[2])
+def test_lists_divide_a_folder(data_dir: Path) -> None:
+    for name, n_documents in N_DOCUMENTS.items():
+        ids = [ids_of(data_dir, find_task(name), split) for split in SPLITS]
+        assert tuple(map(len, ids)) == n_documents
+        # The original JNLPBA has ten abstracts in train and test; see tasks.yml.
+        twice = 10 if name == "jnlpba" else 0
+        shared = sum(map(len, ids)) - len(set.union(*ids))
+        assert shared == twice and not ids[1] & (ids[0] | ids[2])
 
 
 @pytest.mark.corpora
 def test_the_dev_cases_of_the_three_temist_corpora_are_the_same(data_dir: Path) -> None:
-    train, dev = (ids_of(data_dir, TASKS["distemist"], split) for split in ("train", "dev"))
+    train, dev = (ids_of(data_dir, find_task("distemist"), split) for split in ("train", "dev"))
     by_hash = sorted(train | dev, key=lambda id: hashlib.sha256(id.encode()).hexdigest())
     assert dev == set(by_hash[:125])
-    assert ids_of(data_dir, TASKS["symptemist"], "dev") == dev
-    assert ids_of(data_dir, TASKS["medprocner"], "dev") < dev
-    assert not any(ids_of(data_dir, TASKS[name], "train") & dev for name in TEMIST)
+    assert ids_of(data_dir, find_task("symptemist"), "dev") == dev
+    assert ids_of(data_dir, find_task("medprocner"), "dev") < dev
+    assert not any(ids_of(data_dir, find_task(name), "train") & dev for name in TEMIST)
+
+
+COUNTS: list[tuple[str, str, dict[str, int], int]] = [
+    ("distemist", "test", {"docs": 250, "read": 2598, "nested": 44, "crossing": 4}, 2598),
+    ("symptemist", "test", {"docs": 250, "read": 3033, "nested": 6, "crossing": 12}, 2925),
+    ("medprocner", "test", {"docs": 250, "read": 3618, "rounded_id": 15}, 3586),
+    ("maccrobat2020", "test", {"docs": 40, "read": 5292}, 0),
+    ("bc5cdr-disease", "dev", {"docs": 500, "read": 9591, "left_out": 5347}, 4228),
+]
 
 
 @pytest.mark.corpora
 @pytest.mark.parametrize(
-    "name, split, counts, n_ids",
+    ("name", "split", "counts", "n_ids"),
     [
-        ("distemist", "test", {"docs": 250, "read": 2598, "nested": 44, "crossing": 4}, 2598),
-        ("symptemist", "test", {"docs": 250, "read": 3033, "nested": 6, "crossing": 12}, 2925),
-        ("medprocner", "test", {"docs": 250, "read": 3618, "rounded_id": 15}, 3586),
-        ("maccrobat2020", "test", {"docs": 40, "read": 5292}, 0),
-        ("bc5cdr-disease", "dev", {"docs": 500, "read": 9591, "left_out": 5347}, 4228),
+        row if row[0] == "maccrobat2020" else pytest.param(*row, marks=pytest.mark.slow)
+        for row in COUNTS
     ],
 )
 def test_every_span_is_kept_or_counted(
     data_dir: Path, name: str, split: str, counts: dict[str, int], n_ids: int
 ) -> None:
-    task, report, found_ids = TASKS[name], LossReport(), 0
+    task, report, found_ids = find_task(name), LossReport(), 0
     nlp = make_nlp(task.lang)
     paths = [data_dir / path for path in task.splits[split]]
     for document in read_corpus(
@@ -149,7 +163,7 @@ def test_every_span_is_kept_or_counted(
 @pytest.mark.corpora
 @pytest.mark.slow
 def test_the_dev_documents_of_ddi2013_have_the_smallest_hashes(data_dir: Path) -> None:
-    task = TASKS["ddi2013"]
+    task = find_task("ddi2013")
     documents = [
         {
             document.id
@@ -168,10 +182,8 @@ def test_the_dev_documents_of_ddi2013_have_the_smallest_hashes(data_dir: Path) -
 
 def test_relations_of_tasks() -> None:
     tasks = load_tasks()
-    assert {name for name, task in tasks.items() if task.relations} == {
-        "bc5cdr-cid", "chemprot", "ddi2013", "ehealthkd-2021", "i2b2-2010-relations",
-        "maccrobat2020-relations",
-    }  # fmt: skip
+    known = {name for name, task in tasks.items() if task.relations}
+    assert known == {"i2b2-2010-relations", *RELATIONS}
     assert tasks["ehealthkd-2021"].relations == "all" and tasks["bc5cdr"].relations == []
     assert tasks["ddi2013"].licence == "CC BY-NC 4.0"
     fields = tasks["chemprot"].model_dump()
@@ -231,86 +243,101 @@ def copy_first_notes(data_dir: Path, task: Task, out: Path) -> None:
                 (out / path).write_text("\n\n".join(blocks[:n_blocks]) + "\n\n", "utf-8")
 
 
-@pytest.mark.corpora
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
-        for name, task in TASKS.items()
-        if not task.relations
-    ],
-)
-def test_prepare_and_train(
-    data_dir: Path,
-    tiny_encoder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-) -> None:
-    task = find_task(name, TASKS[name].lang)
-    copy_first_notes(data_dir, task, tmp_path / "data")
-    monkeypatch.setenv("BIOCLIN_DATA", str(tmp_path / "data"))
-    prepare.main(name, task.lang, tmp_path / "corpus")
-    corpus = {split: tmp_path / "corpus" / f"{split}.spacy" for split in SPLITS}
-    config = spacy.util.load_config(tmp_path / "corpus" / "config.cfg")
-    settings = {
-        "paths.train": corpus["train"],
-        "paths.dev": corpus["dev"],
-        "paths.encoder": tiny_encoder,
-        "components.transformer.model.window": 64,
-        "components.transformer.model.stride": 64,
-        "corpora.train.max_tokens": 32,
-        "training.max_steps": 2,
-        "training.eval_frequency": 1,
-        "training.batcher.size": 64,
-    }
-    options = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
-    trained = tmp_path / "training"
-    done = CliRunner().invoke(
-        app, ["train", str(tmp_path / "corpus" / "config.cfg"), "-o", str(trained), *options]
-    )
-    assert done.exit_code == 0, done.output
-    nlp = spacy.load(trained / "model-last")
-    [head] = [key for key in config["components"] if key in ("ner", "phi")]
-    gold = read_docs(corpus["train"], nlp.vocab)
-    [layer] = task.layer_names
-    labels = {span.label_ for doc in gold for span in doc.spans[layer]}
-    assert set(nlp.get_pipe(head).labels) == labels  # type: ignore[attr-defined]
-    assert task.metric in nlp.meta["performance"]
-    predicted = nlp(next(read_docs(corpus["test"], nlp.vocab)).text)
-    assert layer == "ents" or layer in predicted.spans
+def prepare_first_notes(name: str, data_dir: Path, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    """RETURNS: Folder of the corpus and its config."""
+    task = find_task(name)
+    copy_first_notes(data_dir, task, folder / "data")
+    patch.setenv("BIOCLIN_DATA", str(folder / "data"))
+    prepare.main(name, task.lang, folder / "corpus")
+    return folder / "corpus"
 
 
-@pytest.mark.corpora
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.relations])
-def test_prepare_and_train_relations(
-    data_dir: Path,
-    tiny_encoder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-) -> None:
-    task = find_task(name, TASKS[name].lang)
-    monkeypatch.setenv("BIOCLIN_DATA", str(data_dir))
-    prepare.main(name, task.lang, tmp_path / "corpus")
-    # Dev is smaller than train, and has all labels.
-    settings = {
-        "paths.train": tmp_path / "corpus" / "dev.spacy",
-        "paths.dev": tmp_path / "corpus" / "dev.spacy",
-        "paths.encoder": tiny_encoder,
+def train(corpus: Path, out: Path, encoder: Path, **settings: object) -> Language:
+    fixed = {
+        "paths.dev": corpus / "dev.spacy",
+        "paths.encoder": encoder,
         "components.transformer.model.window": 64,
         "components.transformer.model.stride": 64,
         "training.max_steps": 2,
         "training.eval_frequency": 2,
     }
-    options = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
-    trained = tmp_path / "training"
-    done = CliRunner().invoke(
-        app, ["train", str(tmp_path / "corpus" / "config.cfg"), "-o", str(trained), *options]
-    )
+    options = [f"--{key}={value}" for key, value in {**fixed, **settings}.items()]
+    done = CliRunner().invoke(app, ["train", str(corpus / "config.cfg"), "-o", str(out), *options])
     assert done.exit_code == 0, done.output
-    nlp = spacy.load(trained / "model-last")
+    return spacy.load(out / "model-last")
+
+
+@pytest.mark.corpora
+@pytest.mark.slow
+def test_prepare(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each task of entities: Docs of each split, and a config for their layer."""
+    for name, task in list_tasks().items():
+        if task.relations:
+            continue
+        corpus = prepare_first_notes(name, data_dir, tmp_path / name, monkeypatch)
+        [layer] = task.layer_names
+        for split in SPLITS:
+            docs = list(read_docs(corpus / f"{split}.spacy", Vocab()))
+            assert docs and any(doc.spans[layer] for doc in docs), name
+        config = spacy.util.load_config(corpus / "config.cfg")
+        [head] = [key for key in config["components"] if key in ("ner", "phi")]
+        assert config["components"][head]["spans_key"] == (None if layer == "ents" else layer)
+        assert config["nlp"]["lang"] == task.lang
+        assert config["training"]["score_weights"][task.metric] == 1.0
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(
+    "name", [QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in TRAINED)]
+)
+def test_prepare_and_train(
+    data_dir: Path, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    task = find_task(name)
+    corpus = prepare_first_notes(name, data_dir, tmp_path, monkeypatch)
+    settings = {
+        "paths.train": corpus / "train.spacy",
+        "corpora.train.max_tokens": 32,
+        "training.batcher.size": 64,
+    }
+    nlp = train(corpus, tmp_path / "out", tiny_encoder, **settings)
+    [head] = [key for key in nlp.pipe_names if key in ("ner", "phi")]
+    gold = read_docs(corpus / "train.spacy", nlp.vocab)
+    [layer] = task.layer_names
+    labels = {span.label_ for doc in gold for span in doc.spans[layer]}
+    assert set(nlp.get_pipe(head).labels) == labels  # type: ignore[attr-defined]
+    assert task.metric in nlp.meta["performance"]
+    predicted = nlp(next(read_docs(corpus / "test.spacy", nlp.vocab)).text)
+    assert layer == "ents" or layer in predicted.spans
+
+
+def keep_first(monkeypatch: pytest.MonkeyPatch, **most: int) -> None:
+    """Let the splits of all tasks have only so many documents."""
+    has_document = Task.has_document
+    found: dict[str, set[str]] = {split: set() for split in most}
+
+    def has_first(task: Task, split: str, id: str) -> bool:
+        kept = found[split]
+        if has_document(task, split, id) and len(kept) < most[split]:
+            kept.add(id)
+        return id in kept
+
+    monkeypatch.setattr(Task, "has_document", has_first)
+
+
+@pytest.mark.corpora
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RELATIONS)
+def test_prepare_and_train_relations(
+    data_dir: Path, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    task = find_task(name)
+    monkeypatch.setenv("BIOCLIN_DATA", str(data_dir))
+    keep_first(monkeypatch, train=2, dev=40, test=2)
+    prepare.main(name, task.lang, tmp_path / "corpus")
+    # Dev has all labels.
+    corpus = tmp_path / "corpus"
+    nlp = train(corpus, tmp_path / "out", tiny_encoder, **{"paths.train": corpus / "dev.spacy"})
     assert task.metric in nlp.meta["performance"]
     labels = set(nlp.get_pipe("relations").labels)  # type: ignore[attr-defined]
-    assert task.relations == "all" or labels == set(task.relations)
+    assert labels if task.relations == "all" else labels == set(task.relations)
