@@ -9,6 +9,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
+from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
@@ -21,6 +22,7 @@ from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.types import GOLD_KEY
 from tests.util import replaced_extension
 
+VOCAB = Vocab()
 WORDS = ["Fiebre", "y", "dolor", "lumbar", "."]  # 0-6, 7-8, 9-14, 15-21, 22-23
 
 
@@ -37,7 +39,7 @@ def extension():
 
 def make_doc(spans, key=None, gold=None):
     """spans: (start, end, label, kb_id[, candidates])"""
-    doc = Doc(spacy.blank("es").vocab, words=WORDS)
+    doc = Doc(VOCAB, words=WORDS)
     made = [Span(doc, s, e, label=label, kb_id=kb_id) for s, e, label, kb_id, *_ in spans]
     if key is None:
         doc.set_ents(made)
@@ -235,6 +237,7 @@ def test_links_to_another_terminology_are_not_scored(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_right_links_of_a_component_without_knowledge_base_are_scored(tmp_path):
     metrics, _, _ = evaluate(tmp_path, links=True, gold_id="A", concepts=[("Y", "tos", "es")])
     assert metrics["layers_with_other_ids"] == []

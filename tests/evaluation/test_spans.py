@@ -8,6 +8,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.evaluation.spans import (
@@ -118,11 +119,12 @@ def test_relaxed_matching_is_the_largest_one():
 
 # -- the scorer ----------------------------------------------------------------------------------
 
+VOCAB = Vocab()
 WORDS = ["Fiebre", "y", "dolor", "lumbar", "."]  # 0-6, 7-8, 9-14, 15-21, 22-23
 
 
 def make_doc(ents=(), missing=(), spans=None, gold=None, annotated=None):
-    doc = Doc(spacy.blank("es").vocab, words=WORDS)
+    doc = Doc(VOCAB, words=WORDS)
     if ents is not None:
         doc.set_ents(
             [Span(doc, start, end, label=label) for start, end, label in ents],
@@ -243,7 +245,7 @@ def test_empty_doc():
 
 
 def test_different_texts_are_an_error_without_their_text():
-    other = Doc(spacy.blank("es").vocab, words=["Garcia"])
+    other = Doc(VOCAB, words=["Garcia"])
     with pytest.raises(BioclinError, match=r"document d: .*different texts") as caught:
         compare(Example(other, make_doc([(0, 1, "S")], gold={})), None)
     assert "Fiebre" not in str(caught.value) and "Garcia" not in str(caught.value)

@@ -233,6 +233,7 @@ def test_nil_is_no_unknown_id(kb: SpacyKnowledgeBase) -> None:
     assert not any(kb.get_vector("NIL"))
 
 
+@pytest.mark.slow
 def test_vectors_of_an_encoder(folder: Path, tiny_encoder: Path, tmp_path: Path) -> None:
     encoder = NameEncoder(str(tiny_encoder), precision="fp32", device="cpu")
     embed_names(KnowledgeBase.open(folder), encoder, tmp_path / "vectors")
@@ -279,6 +280,7 @@ def test_it_is_saved_with_its_knowledge_base(
         assert [link(n, text) for n in (nlp, spacy.load(tmp_path / "two"), copy)] == [expected] * 3
 
 
+@pytest.mark.slow
 def test_it_is_saved_with_the_path_of_its_knowledge_base(
     folder: Path, tmp_path: Path, concepts: list[Concept]
 ) -> None:

@@ -67,7 +67,7 @@ def make_linker(kb):
 def trained(kb):
     linker = make_linker(kb)
     with pytest.MonkeyPatch.context() as few:
-        few.setattr(codes, "MIN_STEPS", 80)
+        few.setattr(codes, "MIN_STEPS", 50)
         return linker, *train_linker(linker, list(mentions()), SETTINGS)
 
 
@@ -103,7 +103,7 @@ def test_the_same_mentions_give_the_same_classifiers(kb, counts, monkeypatch):
 
 
 def test_a_fold_is_read_without_its_mentions(kb, counts, monkeypatch):
-    monkeypatch.setattr(codes, "MIN_STEPS", 80)
+    monkeypatch.setattr(codes, "MIN_STEPS", 50)
     own = Counter({LearnedMention("zzz", "8720/32", 2): 5})
     classifiers = codes.train_codes(counts + own, kb)
     row = classifiers[None].stems.index("8720")
