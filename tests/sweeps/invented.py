@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_bioclin.annotations.pairs import SCORE, make_pair
 from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.types import GOLD_KEY
+from tests.training.several import blank
 
 NOTES = [
     ("aspirina alivia dolor", "ALIVIA"),
@@ -25,7 +25,7 @@ def make_docs(kind: str, *, graded: bool = False, layer: str = "ents") -> list[D
     graded (bool): Pairs have a number instead of a class.
     layer (str): Where entities are.
     """
-    nlp = spacy.blank("es")
+    nlp = blank()
     docs = []
     for index, (text, label) in enumerate(NOTES):
         yes = label == "CAUSA"

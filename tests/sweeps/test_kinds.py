@@ -69,7 +69,11 @@ def run_all(plan: Plan, out: Path, *names: str) -> list[dict[str, Any]]:
     return results
 
 
-@pytest.mark.parametrize("name", TASKS)
+# Of spans, see test_trial.py.
+NAMES = [name if name == "macro" else pytest.param(name, marks=pytest.mark.slow) for name in TASKS]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_kind_is_trained_and_scored_by_its_metric(
     make_plan: Any, tmp_path: Path, name: str
 ) -> None:
@@ -148,6 +152,7 @@ def test_tasks_of_all_kinds_are_trained_together(make_plan: Any, tmp_path: Path)
     assert difference != "–" and table.rows[1][4:] == ["–", "–"]  # no trial of its own
 
 
+@pytest.mark.slow
 def test_classes_of_the_same_name_cannot_be_trained_together(
     make_plan: Any, tmp_path: Path
 ) -> None:
@@ -158,37 +163,26 @@ def test_classes_of_the_same_name_cannot_be_trained_together(
     assert "both write doc.cats" in result["error"]
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
+def test_mistakes_in_tasks(make_plan: Any) -> None:
+    of_ones_own: list[tuple[dict[str, Any], str]] = [
         ({"score": "pairs_acc"}, r"score = 'pairs_acc': unknown; did you mean pairs_accuracy\?"),
         ({"score": "pairs_accuracy"}, "is one of pairs, and the task has entities"),
         ({"kind": "text"}, r"kind = 'text': did you mean texts\?"),
         ({"lang": "en-GB"}, "want a code such as es or en"),
-    ],
-)
-def test_mistakes_in_a_task(make_plan: Any, entry: dict[str, Any], message: str) -> None:
-    with pytest.raises(BioclinError, match=message):
-        plan = make_plan(more={"mine": {"path": "corpus", "lang": "es", **entry}})
-        plan.get_settings(plan.list_trials()[0])
-
-
-@pytest.mark.parametrize(
-    ("tasks", "message"),
-    [
+    ]
+    of_the_catalogue: list[tuple[dict[str, Any], str]] = [
         ({"two": {"joint": ["rqe", "rqe"]}}, "want two or more different tasks"),
         ({"two": {"joint": ["rqe", "gad"], "layer": "x"}}, "layer belongs to the entries of"),
         ({"two": {"joint": ["rqe", "two"]}}, "joint has 'two', which is joint itself"),
         ({"rqe": {"kind": "texts"}}, "kind = 'texts': the catalogue has pairs"),
         ({"nothing": {}}, "task 'nothing' is unknown"),
-    ],
-)
-def test_mistakes_in_tasks_of_the_catalogue(
-    make_plan: Any, tasks: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(BioclinError, match=message):
-        plan = make_plan(more=tasks)
-        plan.get_settings(plan.list_trials()[0])
+    ]
+    mine = {"path": "corpus", "lang": "es"}
+    rows = [({"mine": {**mine, **entry}}, message) for entry, message in of_ones_own]
+    for tasks, message in [*rows, *of_the_catalogue]:
+        with pytest.raises(BioclinError, match=message):
+            plan = make_plan(more=tasks)
+            plan.get_settings(plan.list_trials()[0])
 
 
 def test_every_kind_has_a_config_a_head_and_a_score() -> None:

@@ -44,9 +44,8 @@ def test_settings_of_a_trial_join_those_of_plan_encoder_and_strategy(tmp_path):
     assert plan.get_settings(Trial("mine", "base", "plain", 3e-5, 1))["learn_rate"] == 3e-5
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_mistakes_in_the_plan(tmp_path):
+    for change, message in (
         (("seeds:", "seed:"), r"unknown key 'seed'; did you mean seeds\? want some of tasks, "),
         (("seeds: [0, 1, 2]", ""), r"plan\.yml: seeds is missing"),
         (("seeds: [0, 1, 2]", "seeds: []"), r"seeds = \[\]: want at least one"),
@@ -60,10 +59,8 @@ def test_settings_of_a_trial_join_those_of_plan_encoder_and_strategy(tmp_path):
             ("seeds:", "published: [{task: t}]\nseeds:"),
             r"published\[0\]\.model is missing",
         ),
-    ],
-)
-def test_mistakes_in_the_plan(tmp_path, change, message):
-    with pytest.raises(BioclinError, match=message):
-        make_plan(tmp_path, PLAN.replace(*change))
+    ):
+        with pytest.raises(BioclinError, match=message):
+            make_plan(tmp_path, PLAN.replace(*change))
     with pytest.raises(BioclinError, match="no such file"):
         read_plan(tmp_path / "nothing.yml")

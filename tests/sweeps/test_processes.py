@@ -32,7 +32,7 @@ def test_processes_are_apart(tmp_path, monkeypatch):
 
 def sleep_long(trial: Trial) -> None:
     Path(trial.name).write_text(str(os.getpid()), encoding="utf-8")
-    time.sleep(60)
+    time.sleep(600)
 
 
 def start_sweep(folder: str) -> None:

@@ -1,3 +1,5 @@
+"""Trials as tasks of Ray: of a fake one, and of a real one."""
+
 import os
 import sys
 from functools import partial
@@ -79,7 +81,7 @@ def run_or_die(folder: Path, trial: Trial) -> None:
     (folder / str(trial.seed)).write_text(os.getcwd())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_tasks_are_apart_and_work_in_the_same_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

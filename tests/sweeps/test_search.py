@@ -1,3 +1,5 @@
+"""The search for settings: samples, resuming, and mistakes."""
+
 import math
 from pathlib import Path
 
@@ -104,9 +106,8 @@ def test_other_ranges_need_another_folder(tmp_path: Path) -> None:
         run_study(plan, plan.search, tmp_path, "a", score)
 
 
-@pytest.mark.parametrize(
-    ("section", "words"),
-    [
+def test_mistakes_in_the_section() -> None:
+    rows: list[tuple[dict, str]] = [
         ({"trials": 3}, r"unknown key 'search\.trials'; did you mean n_trials\?"),
         ({}, r"search\.n_trials is missing"),
         ({"n_trials": 0}, r"search\.n_trials = 0: want greater than or equal to 1"),
@@ -121,8 +122,7 @@ def test_other_ranges_need_another_folder(tmp_path: Path) -> None:
             {"n_trials": 1, "settings": {"x": {"low": 1, "high": 2, "choices": [1]}}},
             r"'choices': \[1\]}: want {low: 0\.7",
         ),
-    ],
-)
-def test_mistakes_in_the_section(section: dict, words: str) -> None:
-    with pytest.raises(BioclinError, match=words):
-        make_plan(search=section)
+    ]
+    for section, words in rows:
+        with pytest.raises(BioclinError, match=words):
+            make_plan(search=section)

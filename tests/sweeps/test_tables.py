@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,7 +10,6 @@ import pytest
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.sweeps.entries import Published
-from spacy_bioclin.sweeps.plan import read_plan
 from spacy_bioclin.sweeps.report import render_page
 from spacy_bioclin.sweeps.summary.selection import describe, find_best_runs, has_failed, summarize
 from spacy_bioclin.sweeps.tables import (
@@ -26,9 +24,6 @@ from spacy_bioclin.sweeps.tables import (
     make_spread_table,
     to_markdown,
 )
-
-ROOT = Path(__file__).parents[2]
-TASKS = ("pharmaconer", "cantemist", "ictusnet")
 
 
 def result(
@@ -263,21 +258,9 @@ def test_table_of_comparisons() -> None:
     assert make_comparison_table([]) is None
 
 
-@pytest.mark.parametrize(
-    ("rate", "shown"), [(8e-6, "8e-6"), (1e-5, "1e-5"), (2.5e-4, "2.5e-4"), (0.1, "1e-1")]
-)
-def test_rates_are_shown_as_papers_do(rate: float, shown: str) -> None:
-    assert format_rate(rate) == shown
-
-
-def test_published_rows_of_the_paper_agree_with_themselves() -> None:
-    plan = read_plan(ROOT / "configs" / "sweeps" / "carrino.yml")
-    rows = make_carrino_table(summarize(GRID, 0.05), plan.published).rows
-    assert [sum(row[0] == task for row in rows) for task in TASKS] == [8 + 1, 8, 8]
-    for row in plan.published:  # the average F1 is that of the precision and the recall beside it
-        p, r = row.p[0], row.r[0]
-        assert row.f[0] == pytest.approx(2 * p * r / (p + r), abs=3e-4)
-    assert len({(row.task, row.model) for row in plan.published}) == 24
+def test_rates_are_shown_as_papers_do() -> None:
+    shown = ["8e-6", "1e-5", "2.5e-4", "1e-1"]
+    assert [format_rate(rate) for rate in (8e-6, 1e-5, 2.5e-4, 0.1)] == shown
 
 
 def test_markdown_and_page() -> None:
