@@ -27,14 +27,11 @@ def test_it_opens_with_transformers_and_keeps_accents_and_case(tmp_path):
     assert 0 < n_weights <= model.num_parameters()
 
 
-@pytest.mark.parametrize(
-    ("texts", "shape", "word"),
-    [
+def test_bad_input(tmp_path):
+    for texts, shape, word in (
         (["  ", ""], SHAPE, "no words"),
         (TEXTS, {**SHAPE, "width": 100}, "width = 100"),
         (TEXTS, {**SHAPE, "vocab_size": 100}, "vocab_size = 100"),
-    ],
-)
-def test_bad_input(tmp_path, texts, shape, word):
-    with pytest.raises(BioclinError, match=word):
-        build_compact_encoder(texts, tmp_path, seed=0, **shape)
+    ):
+        with pytest.raises(BioclinError, match=word):
+            build_compact_encoder(texts, tmp_path, seed=0, **shape)

@@ -1,6 +1,9 @@
+"""Training of masked language models: loss, resuming, what is refused, the command."""
+
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -80,7 +83,7 @@ def test_loss_equals_that_of_the_library_which_computes_all_logits(
 def test_training_lowers_perplexity_and_gives_an_encoder(
     corpus: Path, start: Path, tmp_path: Path
 ) -> None:
-    record = run(corpus, tmp_path / "out", start, steps=60, every=30)
+    record = run(corpus, tmp_path / "out", start, steps=20, every=20, learn_rate=1e-2)
     first, *_, last = record["perplexity"]
     assert last["es"] < 0.8 * first["es"]
     assert last["en"] < 0.8 * first["en"]
@@ -88,6 +91,8 @@ def test_training_lowers_perplexity_and_gives_an_encoder(
     assert 0 < record["share_of_matrix_rate"] < 2
     assert json.loads((tmp_path / "out" / "pretraining.json").read_text()) == record
     assert "<polyline" in (tmp_path / "out" / "perplexity.svg").read_text()
+    with pytest.raises(BioclinError, match="--resume"):  # checkpoints are not overwritten unasked
+        run(corpus, tmp_path / "out", start, steps=20)
     tokenizer, encoder = load_pretrained(str(tmp_path / "out" / "encoder"), {})
     assert encoder.config.num_hidden_layers == 1
     assert encoder.config.hidden_dropout_prob == 0.1
@@ -111,29 +116,18 @@ def test_resume_gives_the_losses_of_a_run_that_never_stopped(
     assert after == whole["perplexity"]
 
 
-def test_checkpoints_are_not_overwritten_unasked(corpus: Path, start: Path, tmp_path: Path) -> None:
-    run(corpus, tmp_path, start, steps=4)
-    with pytest.raises(BioclinError, match="--resume"):
-        run(corpus, tmp_path, start, steps=4)
+def test_what_cannot_be_trained(corpus: Path, start: Path, tmp_path: Path) -> None:
+    rows: list[tuple[dict[str, Any], str]] = [
+        ({"batch_pieces": 100}, "batch_pieces = 100"),
+        ({"length": 1024, "batch_pieces": 1024}, "length = 1024: the encoder reads 512 pieces"),
+        ({"shares": {"es": 1.0}}, r"each language of the corpus, \['en', 'es'\]"),
+    ]
+    for changes, message in rows:
+        with pytest.raises(BioclinError, match=message):
+            run(corpus, tmp_path, start, **changes)
 
 
-def test_batches_that_do_not_fit_are_refused(corpus: Path, start: Path, tmp_path: Path) -> None:
-    with pytest.raises(BioclinError, match="batch_pieces = 100"):
-        run(corpus, tmp_path, start, batch_pieces=100)
-
-
-def test_blocks_that_the_encoder_cannot_read_are_refused(
-    corpus: Path, start: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(BioclinError, match="length = 1024: the encoder reads 512 pieces at most"):
-        run(corpus, tmp_path, start, length=1024, batch_pieces=1024)
-
-
-def test_shares_must_name_all_languages(corpus: Path, start: Path, tmp_path: Path) -> None:
-    with pytest.raises(BioclinError, match=r"each language of the corpus, \['en', 'es'\]"):
-        run(corpus, tmp_path, start, shares={"es": 1.0})
-
-
+@pytest.mark.slow
 def test_command_line_with_a_new_vocabulary(
     corpus: Path, tiny_encoder: Path, vocabulary: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:

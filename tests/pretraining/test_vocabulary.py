@@ -82,26 +82,18 @@ def test_special_pieces(tokenizer, kind):
 @pytest.mark.parametrize("kind", ["bpe", "wordpiece"])
 def test_equal_texts_give_equal_pieces(kind):
     # Nearly all counts are ties here, and the library's hashes differ in every call.
-    learnt = [learn_vocabulary(TEXTS * 3, size=SIZE, kind=kind) for _ in range(10)]
+    learnt = [learn_vocabulary(TEXTS * 3, size=SIZE, kind=kind) for _ in range(4)]
     first, *others = [tokenizer.backend_tokenizer.to_str() for tokenizer in learnt]
-    assert others == [first] * 9
+    assert others == [first] * 3
 
 
-@pytest.mark.parametrize(
-    ("texts", "size", "word"),
-    [(["  ", ""], SIZE, "no words"), (TEXTS, 50, "vocab_size = 50")],
-)
-def test_bad_input(kind, texts, size, word):
-    with pytest.raises(BioclinError, match=word):
-        learn_vocabulary(texts, size=size, kind=kind)
-
-
-def test_unigram_pieces_hold_the_alphabet():
-    with pytest.raises(BioclinError, match="vocab_size = 270"):
+def test_bad_input():
+    for kind in KINDS:
+        for texts, size, word in ((["  ", ""], SIZE, "no words"), (TEXTS, 50, "vocab_size = 50")):
+            with pytest.raises(BioclinError, match=word):
+                learn_vocabulary(texts, size=size, kind=kind)
+    with pytest.raises(BioclinError, match="vocab_size = 270"):  # pieces hold the alphabet
         learn_vocabulary(TEXTS, size=270, kind="unigram")
-
-
-def test_unknown_kind():
     with pytest.raises(BioclinError, match=r"'sentencepiece'.*bpe, wordpiece, unigram"):
         learn_vocabulary(TEXTS, size=SIZE, kind="sentencepiece")
 
@@ -132,10 +124,10 @@ def test_each_language_gets_its_share(corpus):
     assert list(read_in_shares(files, {"es": 0.1, "en": 0.9}))[-3:] == spanish
 
 
-@pytest.mark.parametrize("shares", [{"es": 1}, {"es": 1, "en": 0}, {"es": 1, "en": 1, "fr": 1}])
-def test_shares_name_every_language(corpus, shares):
-    with pytest.raises(BioclinError, match=r"\['en', 'es'\]"):
-        list(read_in_shares(find_files(corpus, "train"), shares))
+def test_shares_name_every_language(corpus):
+    for shares in ({"es": 1}, {"es": 1, "en": 0}, {"es": 1, "en": 1, "fr": 1}):
+        with pytest.raises(BioclinError, match=r"\['en', 'es'\]"):
+            list(read_in_shares(find_files(corpus, "train"), shares))
 
 
 @pytest.fixture
@@ -156,20 +148,16 @@ def count_words(files, shares, **settings):
     return {part: sum(words[word] == part for word in read) for part in files}
 
 
-@pytest.mark.parametrize(
-    ("shares", "counts"),
-    [
+def test_sources_divide_the_share_of_their_language(sources):
+    for shares, (notes, english, spanish) in (
         # Languages have equal shares: 8 words each. Sources of a language are as their text is.
         ({}, (2, 8, 6)),
         ({"es": 2, "en": 1}, (2, 4, 6)),
         # Each source with its own share: as many as let all 6 of the largest be read once.
         ({"notes.es": 1, "wiki.es": 1, "wiki.en": 2}, (6, 12, 6)),
-    ],
-)
-def test_sources_divide_the_share_of_their_language(sources, shares, counts):
-    notes, english, spanish = counts
-    found = count_words(sources, shares)
-    assert found == {"notes.es": notes, "wiki.en": english, "wiki.es": spanish}
+    ):
+        found = count_words(sources, shares)
+        assert found == {"notes.es": notes, "wiki.en": english, "wiki.es": spanish}
 
 
 def test_balance_repeats_small_sources_to_the_size_of_the_largest(sources):

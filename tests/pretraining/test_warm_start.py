@@ -1,3 +1,5 @@
+"""New vocabularies and fewer layers for an old encoder."""
+
 from pathlib import Path
 
 import pytest

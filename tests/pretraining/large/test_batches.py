@@ -26,9 +26,8 @@ SETTINGS = PretrainSettings(
 )
 
 
-@pytest.mark.parametrize(
-    ("batch", "length", "fits", "processes", "division"),
-    [
+def test_division_by_hand() -> None:
+    for batch, length, fits, processes, division in (
         # Lewis et al. (2020), section 5.1, on one device that holds 16 inputs
         (8192 * 512, 512, 8192, 1, (16, 512)),
         # ouBioBERT on eight devices that hold 100 inputs: 64 is the largest divisor of 8,192
@@ -37,13 +36,9 @@ SETTINGS = PretrainSettings(
         (8192, 256, 10**9, 2, (16, 1)),
         (7 * 32, 32, 3 * 32, 1, (1, 7)),
         (9 * 32, 32, 4 * 32, 3, (3, 1)),
-    ],
-)
-def test_division_by_hand(
-    batch: int, length: int, fits: int, processes: int, division: tuple[int, int]
-) -> None:
-    found = divide_batch(batch, length, device_pieces=fits, n_processes=processes)
-    assert found == division
+    ):
+        found = divide_batch(batch, length, device_pieces=fits, n_processes=processes)
+        assert found == division
 
 
 def test_batches_that_cannot_be_divided_are_refused() -> None:
@@ -69,20 +64,23 @@ def weights(out: Path) -> dict[str, torch.Tensor]:
     return load_file(out / "encoder" / "model.safetensors")
 
 
-@pytest.fixture(
-    scope="module", params=["roberta", pytest.param("roberta-prelayernorm", marks=pytest.mark.slow)]
+@pytest.fixture(scope="module")
+def starts(tmp_path_factory, vocabulary) -> dict[str, Path]:
+    """Encoders of two architectures."""
+    folder = tmp_path_factory.mktemp("start")
+    for kind in ("roberta", "roberta-prelayernorm"):
+        write_encoder(vocabulary, Shape(kind, 1, 64), folder / kind, seed=0)
+    return {path.name: path for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "optimizer"), [("roberta", "adamw"), ("roberta-prelayernorm", "lamb")]
 )
-def start(request: pytest.FixtureRequest, tmp_path_factory, vocabulary) -> Path:
-    folder = tmp_path_factory.mktemp("start") / request.param
-    write_encoder(vocabulary, Shape(request.param, 1, 64), folder, seed=0)
-    return folder
-
-
-@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
 @pytest.mark.slow
 def test_accumulated_batches_give_the_weights_of_one_large_batch(
-    corpus: Path, start: Path, tmp_path: Path, optimizer: str
+    corpus: Path, starts: dict[str, Path], tmp_path: Path, kind: str, optimizer: str
 ) -> None:
+    start = starts[kind]
     whole = run(corpus, start, tmp_path / "whole", optimizer=optimizer)
     expected = weights(tmp_path / "whole")
     for fits in (128, 32):
@@ -98,8 +96,9 @@ def test_accumulated_batches_give_the_weights_of_one_large_batch(
 
 @pytest.mark.slow
 def test_an_accumulated_training_that_is_stopped_goes_on_the_same(
-    corpus: Path, start: Path, tmp_path: Path
+    corpus: Path, starts: dict[str, Path], tmp_path: Path
 ) -> None:
+    start = starts["roberta"]
     changes = {"device_pieces": 128, "dropout": 0.1, "attention_dropout": 0.1}
     whole = run(corpus, start, tmp_path / "whole", **changes)
     stopped = run(corpus, start, tmp_path / "parts", max_seconds=1e-9, **changes)
@@ -112,9 +111,8 @@ def test_an_accumulated_training_that_is_stopped_goes_on_the_same(
         run(corpus, start, tmp_path / "parts", resume=True, **{**changes, "device_pieces": 64})
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_settings_out_of_range(corpus: Path, starts: dict[str, Path], tmp_path: Path) -> None:
+    rows: list[tuple[dict, str]] = [
         ({"optimizer": "adam"}, "optimizer = 'adam': it must be one of adamw, lamb"),
         ({"beta2": 1.0}, "beta2 = 1.0: want 0 up to below 1"),
         ({"clip": -1.0}, "clip = -1.0: want 0 or more"),
@@ -122,10 +120,7 @@ def test_an_accumulated_training_that_is_stopped_goes_on_the_same(
         ({"warmup": 1.5}, "warmup = 1.5: want a share"),
         ({"warmup": 10_000}, "warmup = 10000 and steps = 6: want fewer"),
         ({"balance": True, "shares": {"es": 1.0}}, "--balance and --share: give only one"),
-    ],
-)
-def test_settings_out_of_range(
-    corpus: Path, start: Path, tmp_path: Path, change: dict, message: str
-) -> None:
-    with pytest.raises(BioclinError, match=message):
-        run(corpus, start, tmp_path / "out", **change)
+    ]
+    for change, message in rows:
+        with pytest.raises(BioclinError, match=message):
+            run(corpus, starts["roberta"], tmp_path / "out", **change)

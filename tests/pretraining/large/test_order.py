@@ -39,7 +39,10 @@ def test_an_order_in_chunks_can_be_read_from_anywhere() -> None:
         again[190]
 
 
-def test_billions_of_blocks_take_no_memory_until_they_are_read() -> None:
+def test_billions_of_blocks_take_no_memory_until_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(order, "CHUNK", 100_000)
     drawn = draw_order([1000, 10], [0.5, 0.5], 500_000 * 8192, seed=0)
     assert len(drawn) == 4_096_000_000
     part, block = drawn[4_000_000_000]

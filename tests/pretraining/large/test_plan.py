@@ -24,23 +24,20 @@ def dry_run(*options: str) -> str:
     return " ".join(done.output.split())
 
 
-@pytest.mark.parametrize(
-    ("name", "phase", "tokens", "warmup"),
-    [
+def test_tokens_and_warmup_by_hand() -> None:
+    for name, phase, tokens, warmup in (
         ("carrino-2022", 1, 125_000 * 2048 * 512, 10_000),
         ("lewis-2020", 1, 500_000 * 8192 * 512, 25_000),
         ("lewis-2020-large", 1, 500_000 * 8192 * 512, 25_000),
         # 59 and 85 billion tokens in ouBioBERT's README
         ("oubiobert", 1, 7038 * 65536 * 128, 2001),
         ("oubiobert", 2, 7038 * 65536 * 128 + 1563 * 32768 * 512, 201),
-    ],
-)
-def test_tokens_and_warmup_by_hand(name: str, phase: int, tokens: int, warmup: int) -> None:
-    recipe = RECIPES[name]
-    plan = make_plan(settings(name, phase), recipe, phase=phase, pieces_per_second=1e6)
-    assert (plan.tokens, plan.warmup_steps) == (tokens, warmup)
-    assert plan.hours == pytest.approx(plan.steps * plan.pieces / 1e6 / 3600)
-    assert plan.division.at_once * plan.division.passes == plan.sequences
+    ):
+        recipe = RECIPES[name]
+        plan = make_plan(settings(name, phase), recipe, phase=phase, pieces_per_second=1e6)
+        assert (plan.tokens, plan.warmup_steps) == (tokens, warmup)
+        assert plan.hours == pytest.approx(plan.steps * plan.pieces / 1e6 / 3600)
+        assert plan.division.at_once * plan.division.passes == plan.sequences
 
 
 def test_rates_by_hand() -> None:
@@ -111,20 +108,18 @@ def test_dry_run_with_an_encoder_and_a_corpus_measures(corpus: Path, tmp_path: P
     assert plain.exit_code == 0 and "paper" not in plain.output
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_mistakes_are_one_line() -> None:
+    command = ["pretrain", "no-corpus", "-o", "out", "--dry-run"]
+    for options, message in (
         (["--recipe", "lewis"], "pretraining recipe 'lewis' is unknown, want one of carrino-2022"),
         (["--recipe", "lewis-2020", "--phase", "2"], "lewis-2020 has the phases 1 to 1"),
         (["--phase", "2"], "only a --recipe has phases"),
         (["--batch-pieces", "512", "--batch-sequences", "2"], "give only one of them"),
         (["--recipe", "lewis-2020", "--device-pieces", "100"], "at least one block"),
-    ],
-)
-def test_mistakes_are_one_line(options: list[str], message: str) -> None:
-    done = CliRunner().invoke(app, ["pretrain", "no-corpus", "-o", "out", "--dry-run", *options])
-    assert done.exit_code == 1
-    assert message in " ".join(done.output.split())
+    ):
+        done = CliRunner().invoke(app, [*command, *options])
+        assert done.exit_code == 1
+        assert message in " ".join(done.output.split())
 
 
 def test_without_a_start_the_message_names_the_command() -> None:

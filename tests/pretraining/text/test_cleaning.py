@@ -115,14 +115,14 @@ def test_result_does_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_held_out_does_not_depend_on_order(tmp_path: Path) -> None:
-    documents = [note(number, 2) for number in range(300)]
+    documents = [note(number, 2) for number in range(120)]
     held_out = []
-    for name, order in (("a", documents), ("b", documents[::-1]), ("c", documents[:150])):
+    for name, order in (("a", documents), ("b", documents[::-1]), ("c", documents[:60])):
         (tmp_path / name).mkdir()
         _, files = clean(tmp_path / name, *order, held_out=0.1)
         held_out.append(set(files["es.held-out.txt"].split("\n\n")[:-1]))
     assert held_out[0] == held_out[1] > held_out[2]
-    assert 15 <= len(held_out[0]) <= 45  # 30 expected, standard deviation 5
+    assert 4 <= len(held_out[0]) <= 22  # 12 expected, standard deviation 3.3
 
 
 def test_a_long_sentence_is_kept_once(tmp_path: Path) -> None:
@@ -234,38 +234,32 @@ def test_normalize() -> None:
     assert normalize("neumoni\u0301a co\u00admu\u200bn \uf0b7 5 µg/m²") == "neumonía comun 5 µg/m²"
 
 
-@pytest.mark.parametrize(
-    ("text", "langs", "lang"),
-    [
+def test_language() -> None:
+    for text, langs, lang in (
         (SPANISH, LANGS, "es"),
         (ENGLISH, LANGS, "en"),
         (ENGLISH, ("es",), ""),
         (FRENCH, LANGS, ""),
         ("La douleur est vive", LANGS, "es"),  # too short to tell: some wanted language
-    ],
-)
-def test_language(text: str, langs: tuple[str, ...], lang: str) -> None:
-    found = language_of(text, langs)
-    assert found == lang if len(text) > 80 else found in langs
+    ):
+        found = language_of(text, langs)
+        assert found == lang if len(text) > 80 else found in langs
 
 
-@pytest.mark.parametrize(
-    ("sentence", "reason"),
-    [
-        ("Afebril.", ""),
-        ("TA 120/80, FC 72 lpm.", ""),
-        ("Hb 13,2 g/dl, leucocitos 8.500, plaquetas 220.000.", ""),
-        ("3.2.1.", "few_letters"),
-        ("Tabla 1 2 3 4 5 6 7 8 9 10 11 12.", "letter_share"),
-        ("Nombre (*) [+] ==", "symbol_share"),
-        ("Firma del médico responsable ..........", "repetition"),
-        ("sí " * 8 + "que no", "repetition"),
-        (FRENCH, "sentence_language"),
-        (ENGLISH, ""),
-    ],
-)
-def test_noise_of_sentences(sentence: str, reason: str) -> None:
-    assert sentence_noise(sentence, LANGS) == reason
+def test_noise_of_sentences() -> None:
+    reasons = {
+        "Afebril.": "",
+        "TA 120/80, FC 72 lpm.": "",
+        "Hb 13,2 g/dl, leucocitos 8.500, plaquetas 220.000.": "",
+        "3.2.1.": "few_letters",
+        "Tabla 1 2 3 4 5 6 7 8 9 10 11 12.": "letter_share",
+        "Nombre (*) [+] ==": "symbol_share",
+        "Firma del médico responsable ..........": "repetition",
+        "sí " * 8 + "que no": "repetition",
+        FRENCH: "sentence_language",
+        ENGLISH: "",
+    }
+    assert {sentence: sentence_noise(sentence, LANGS) for sentence in reasons} == reasons
 
 
 def test_noise_of_documents() -> None:
@@ -310,14 +304,14 @@ def test_text_of_each_source_is_written_apart(tmp_path: Path) -> None:
     assert adds_up(report)
 
 
-@pytest.mark.parametrize(
-    ("sources", "message"),
-    [(["notes"], "has no source; name the sources of all"), (["a.b", "c"], "source is 'a.b'")],
-)
-def test_bad_sources(tmp_path: Path, sources: list[str], message: str) -> None:
+def test_bad_sources(tmp_path: Path) -> None:
     paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
     for path in paths:
         path.write_text(SPANISH, encoding="utf-8")
-    named = dict(zip(paths, sources, strict=False))
-    with pytest.raises(BioclinError, match=message):
-        clean_texts(paths, tmp_path / "out", langs=LANGS, held_out=0.0, sources=named)
+    for sources, message in (
+        (["notes"], "has no source; name the sources of all"),
+        (["a.b", "c"], "source is 'a.b'"),
+    ):
+        named = dict(zip(paths, sources, strict=False))
+        with pytest.raises(BioclinError, match=message):
+            clean_texts(paths, tmp_path / "out", langs=LANGS, held_out=0.0, sources=named)
