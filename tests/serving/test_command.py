@@ -168,7 +168,7 @@ def run(*arguments: object):  # type: ignore[no-untyped-def]
     return CliRunner().invoke(app, ["serve", *map(str, arguments)])
 
 
-def test_errors_are_one_sentence(pipeline: Path, tmp_path: Path) -> None:
+def test_errors_are_one_sentence(pipeline: Path, tmp_path: Path, loaded_once: None) -> None:
     (tmp_path / "short").write_text("short\n")
     (tmp_path / "empty").write_text("# no key\n\n")
     (tmp_path / "policy.yml").write_text("scheme: meddocan\ndefault: surrogate\n")
