@@ -373,8 +373,7 @@ def test_kill_and_resume_with_two_processes_is_one_run_with_one(tmp_path):
     source = write_jsonl(tmp_path / "notes.jsonl", make_rows(450))
     whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
     succeeds(source, whole, *KEEP)
-    # The folder and the file of settings are made first, then a file for each part.
-    assert die_at_write(lambda: succeeds(source, out, *KEEP), 5)
+    assert die_at_write(lambda: succeeds(source, out, *KEEP), 12)
     assert not out.exists()
     assert 1 <= len(list(tmp_path.glob(".out.jsonl.work/*.part"))) < 5
     assert "--resume" in fails(source, out, *KEEP)

@@ -61,20 +61,14 @@ def read_examples(nlp: Language, corpus: Path) -> list[Example]:
 # -- Doc, Span, Token ----------------------------------------------------------------------------
 
 
-def test_vectors(doc: Doc) -> None:
-    """There are none, and nothing fails, as in en_core_web_trf."""
+def test_vectors_and_memory(doc: Doc) -> None:
+    """There are no vectors and nothing fails, as in en_core_web_trf; memory is freed."""
     for thing in (doc, doc[1:3], doc[2]):
         assert thing.vector.shape == (0,)
         assert not thing.has_vector and thing.vector_norm == 0 and thing.tensor.size == 0
-
-
-def test_similarity(doc: Doc) -> None:
-    with pytest.warns(UserWarning, match="W007"):  # no word vectors, as in en_core_web_trf
+    with pytest.warns(UserWarning, match="W007"):  # no word vectors
         for thing in (doc, doc[1:3], doc[2]):
             assert thing.similarity(doc[5]) == 0
-
-
-def test_memory_is_freed(doc: Doc) -> None:
     assert doc._.trf_data is None and doc.tensor.nbytes == 0
     assert not [key for key in doc.user_data if "trf_data" in key]
 
@@ -111,9 +105,12 @@ def test_tokens_are_merged_and_split(own: Language) -> None:
     assert "Fuente Clara" in {token.text for token in doc}
 
 
-def test_pictures(doc: Doc) -> None:
+def test_pictures_and_description(nlp: Language, doc: Doc) -> None:
     for style in ("ent", "span"):
         assert "<div" in displacy.render(doc, style=style, options={"spans_key": "phi"})
+    assert not any(nlp.analyze_pipes()["problems"].values())
+    assert nlp.pipe_labels["ner"] and nlp.meta["labels"]
+    assert nlp.meta["performance"]
 
 
 # -- annotating ----------------------------------------------------------------------------------
@@ -139,19 +136,20 @@ def test_evaluate(nlp: Language, contract_corpus: Path) -> None:
 
 def test_components_are_selected(folder: Path) -> None:
     """What needs a missing part says so; all else runs."""
-    names = spacy.load(folder).pipe_names
-    for name in names:
-        needed = name == "transformer"
-        nlp = spacy.load(folder, disable=[name])
-        check_run(nlp, refuses=needed)
-        nlp.enable_pipe(name)
+    nlp = spacy.load(folder, disable=["ner"])
+    check_run(nlp, refuses=False)
+    nlp.enable_pipe("ner")
+    for name in nlp.pipe_names:
+        with nlp.select_pipes(disable=[name]):
+            check_run(nlp, refuses=name == "transformer")
         with nlp.select_pipes(enable=[name]):
             check_run(nlp, refuses=name in ("ner", "phi", "deid"))
         nlp.rename_pipe(name, "other")
-        nlp(TEXT)
-        check_run(spacy.load(folder, exclude=[name]), refuses=needed)
-        nlp.remove_pipe("other")
-        check_run(nlp, refuses=needed)
+        check_run(nlp, refuses=False)
+        nlp.rename_pipe("other", name)
+    check_run(spacy.load(folder, exclude=["ner"]), refuses=False)
+    nlp.remove_pipe("transformer")
+    check_run(nlp, refuses=True)
 
 
 def check_run(nlp: Language, *, refuses: bool) -> None:
@@ -160,12 +158,6 @@ def check_run(nlp: Language, *, refuses: bool) -> None:
         return
     with pytest.raises(BioclinError, match=r"has not run on the Doc|cannot hide PHI"):
         nlp(TEXT)
-
-
-def test_pipeline_is_described(nlp: Language) -> None:
-    assert not any(nlp.analyze_pipes()["problems"].values())
-    assert nlp.pipe_labels["ner"] and nlp.meta["labels"]
-    assert nlp.meta["performance"]
 
 
 # -- copies --------------------------------------------------------------------------------------
@@ -178,27 +170,25 @@ def copy_by_source(nlp: Language) -> Language:
     return other
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        copy.deepcopy,
-        lambda nlp: pickle.loads(pickle.dumps(nlp)),
-        lambda nlp: load_model_from_config(nlp.config).from_bytes(nlp.to_bytes()),
-        copy_by_source,
-    ],
-    ids=["deepcopy", "pickle", "bytes", "source"],
-)
-def test_copies_of_pipelines(
-    own: Language, contract_corpus: Path, make: Callable[[Language], Language]
-) -> None:
+COPIES: dict[str, Callable[[Language], Language]] = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda nlp: pickle.loads(pickle.dumps(nlp)),
+    "bytes": lambda nlp: load_model_from_config(nlp.config).from_bytes(nlp.to_bytes()),
+    "source": copy_by_source,
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+def test_copies_of_pipelines(folder: Path, doc: Doc, contract_corpus: Path, kind: str) -> None:
+    own = spacy.load(folder)
     own.resume_training()
-    copied = make(own)
-    assert describe(copied(TEXT)) == describe(own(TEXT))
-    before = describe(own(TEXT))
+    copied = COPIES[kind](own)
+    before = describe(doc)
+    assert describe(copied(TEXT)) == before
     examples = read_examples(copied, contract_corpus)
     for _ in range(3):
         copied.update(examples, sgd=copied.create_optimizer())
-    if make is not copy_by_source:  # spaCy shares components with the source
+    if kind != "source":  # spaCy shares components with the source
         assert describe(own(TEXT)) == before
 
 

@@ -2,62 +2,106 @@
 
 import json
 import os
-import random
 import signal
-import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 import spacy
+from typer.testing import CliRunner
 
+from spacy_bioclin.cli import app
+from spacy_bioclin.outputs import lock_output
+from spacy_bioclin.runner.engines.local import LocalEngine
+from spacy_bioclin.runner.notes import job
+from spacy_bioclin.runner.work import MANIFEST
+from tests.dying import KILLED, in_fork
 from tests.runner.engines.plugin import install
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="Linux")
-WAIT = 120
-N = 4_000
+N, PART = 230, 50
 FORMS = ("jsonl", "parquet", "spacy", "brat")
+# It kills the command with all its processes at a note with "alto", if there is a file "order".
+MODULE = "bioclin_test_alto"
+KILLS = f'''
+import os
+import signal
+from pathlib import Path
+
+from spacy.language import Language
+
+
+@Language.component("{MODULE}")
+def kill_all(doc):
+    order = Path(__file__).with_name("order")
+    if "alto" in doc.text and order.exists():
+        order.unlink()
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    return doc
+'''
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory):
-    """A pipeline with a component of another package, and notes, of which some are bad."""
+    """A pipeline with components of other packages, and notes, of which some are bad."""
     folder = tmp_path_factory.mktemp("ready")
-    (folder / "packages").mkdir()
+    packages = folder / "packages"
+    packages.mkdir()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "path", list(sys.path))
-        install(folder / "packages")  # workers have to find it
-        patched.setenv("PYTHONPATH", str(folder / "packages"))
+        patched.setattr(sys, "path", [str(packages), *sys.path])
+        install(packages)  # workers have to find it
+        (packages / f"{MODULE}.py").write_text(KILLS)
+        info = packages / f"{MODULE}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {MODULE}\nVersion: 1\n")
+        entry = f"[spacy_factories]\n{MODULE} = {MODULE}:kill_all\n"
+        (info / "entry_points.txt").write_text(entry)
+        __import__(MODULE)
+        patched.setenv("PYTHONPATH", str(packages))
         yield make_ready(folder)
 
 
 def make_ready(folder):
     nlp = spacy.blank("es")
     nlp.add_pipe("test_deadly_note")
+    nlp.add_pipe(MODULE)
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "SIGN", "pattern": "tos"}])
-    nlp.add_pipe("bioclin_measurements")
     nlp.to_disk(folder / "model")
-    with (folder / "notes.jsonl").open("w") as file:
-        for i in range(N):
-            text = "veneno" if i % 777 == 5 else f"Paciente {i} con tos y fiebre de {i % 50} ºC."
-            row = "null" if i % 999 == 7 else json.dumps({"id": f"n{i}", "text": text, "n": i})
-            file.write(f"{row}\n")
+    write_notes(folder / "notes.jsonl", N)
     return folder
 
 
-def start(ready, out, form, *options):
-    arguments = [ready / "model", ready / "notes.jsonl", out, "--to", form, *options]
-    arguments += ["--id-column", "id", "--keep", "n", "--skip-bad"]
-    command = [sys.executable, "-W", "ignore", "-m", "spacy_bioclin", "run", *arguments]
-    return subprocess.Popen(
-        [str(each) for each in command], stderr=subprocess.PIPE, start_new_session=True
+def is_bad(i):
+    return i % 77 == 5 or i % 99 == 7
+
+
+def write_notes(path, n):
+    with path.open("w") as file:
+        for i in range(n):
+            stop = " alto" if i == n - 30 else ""
+            text = "veneno" if i % 77 == 5 else f"Paciente {i} con tos y fiebre{stop}."
+            row = "null" if i % 99 == 7 else json.dumps({"id": f"n{i}", "text": text, "n": i})
+            file.write(f"{row}\n")
+
+
+@pytest.fixture
+def _here(monkeypatch):
+    """Small parts, and --skip-bad without a process of its own: a fork is the whole command."""
+    make = LocalEngine.__init__
+    monkeypatch.setattr(job, "PART_RECORDS", PART)
+    monkeypatch.setattr(
+        LocalEngine, "__init__", lambda self, workers, *, apart: make(self, workers)
     )
 
 
-def finish(process):
-    _, err = process.communicate(timeout=WAIT)
-    assert process.returncode == 0, err.decode()
+def call(ready, out, form, *options, notes="notes.jsonl"):
+    """RETURNS (str): What was printed; a command that fails is an error."""
+    arguments = [ready / "model", ready / notes, out, "--to", form, *options]
+    arguments += ["--id-column", "id", "--keep", "n", "--skip-bad"]
+    done = CliRunner().invoke(app, ["run", *map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 def read_all(folder):
@@ -69,22 +113,30 @@ def read_all(folder):
     }
 
 
-@pytest.fixture(scope="module")
-def wanted(ready, tmp_path_factory):
-    """Make the files of a run that nothing disturbs."""
-    made = {}
+def is_killed(act, number):
+    """Run a command in a fork that is killed just before such a call, the first one is 1; False if
+    there were fewer calls."""
 
-    def make(form):
-        if form not in made:
-            folder = tmp_path_factory.mktemp(form)
-            finish(start(ready, folder / f"out.{form}", form))
-            made[form] = read_all(folder)
-        return made[form]
+    def run():
+        n_calls = 0
 
-    return make
+        def count(real, *args, **options):
+            nonlocal n_calls
+            n_calls += 1
+            if n_calls == number:
+                os._exit(KILLED)
+            return real(*args, **options)
+
+        for name in ("rename", "replace", "link", "rmdir"):
+            setattr(os, name, partial(count, getattr(os, name)))
+        act()
+
+    code = in_fork(run)
+    assert code in (0, KILLED), code
+    return code == KILLED
 
 
-def check(found, wanted, form):
+def check(found, wanted, form, n=N):
     assert sorted(found) == sorted(wanted)
     record = f"out.{form}.run.json"
     assert [name for name in found if name != record and found[name] != wanted[name]] == []
@@ -92,88 +144,113 @@ def check(found, wanted, form):
     assert [name for name in said if said[name] != wanted_record[name]] in ([], ["engine"])
     about = said["records"]
     n_bad = len(found[f"out.{form}.quarantine.jsonl"].splitlines())
-    assert n_bad == len({i for i in range(N) if i % 777 == 5 or i % 999 == 7})
-    assert (about["read"], about["written"], about["quarantined"]) == (N, N - n_bad, n_bad)
+    assert n_bad == sum(map(is_bad, range(n)))
+    assert (about["read"], about["written"], about["quarantined"]) == (n, n - n_bad, n_bad)
+
+
+def make_wanted(ready, folder, form, notes="notes.jsonl"):
+    folder.mkdir()
+    call(ready, folder / f"out.{form}", form, notes=notes)
+    return read_all(folder)
+
+
+@pytest.mark.usefixtures("_here")
+def test_killed_before_it_ends(ready, tmp_path):
+    """Killed while it makes the parts, and while it moves the output into place."""
+    wanted = make_wanted(ready, tmp_path / "wanted", "jsonl")
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    out = folder / "out.jsonl"
+    # Its first renames are those of the settings and the parts.
+    for number, n_parts in ((4, 2), (6, 5)):
+        assert is_killed(lambda: call(ready, out, "jsonl", "--resume"), number)
+        assert not out.exists()
+        assert len(list(folder.glob(".out.jsonl.work/*.part"))) == n_parts
+    call(ready, out, "jsonl", "--resume")
+    check(read_all(folder), wanted, "jsonl")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("form", "processes"), [*((form, 1) for form in FORMS), ("jsonl", 2)])
-def test_killed_at_random_moments(form, processes, ready, wanted, tmp_path):
-    out = tmp_path / f"out.{form}"
-    rng = random.Random(f"{form} {processes}")
-    work = tmp_path / f".out.{form}.work"
-    n_killed = 0
-    for _ in range(3):
-        n_before = len(list(work.glob("*.part")))
-        process = start(ready, out, form, "--resume", "--processes", processes)
-        end = time.monotonic() + WAIT
-        while len(list(work.glob("*.part"))) <= n_before and process.poll() is None:
-            assert time.monotonic() < end
-            time.sleep(0.005)
-        time.sleep(rng.uniform(0, 0.3))
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            n_killed += 1
-        process.communicate(timeout=WAIT)
-        if out.exists():
+@pytest.mark.usefixtures("_here")
+@pytest.mark.parametrize("form", FORMS)
+def test_killed_at_every_step(form, ready, tmp_path):
+    """Killed just before each change of the folder, and resumed: what is there at the end is one
+    run's work."""
+    wanted = make_wanted(ready, tmp_path / "wanted", form)
+    number = 1
+    while True:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        out = folder / f"out.{form}"
+        if not is_killed(lambda out=out: call(ready, out, form, "--resume"), number):
             break
-    assert n_killed
-    if not out.exists():
-        finish(start(ready, out, form, "--resume", "--processes", processes))
-    check(read_all(tmp_path), wanted(form), form)
+        call(ready, out, form, "--resume")
+        for path in folder.glob(f".out.{form}.run.json.*.partial"):
+            path.unlink()  # a record that was not in place yet; it has no text of notes
+        check(read_all(folder), wanted, form)
+        number += 1
+    assert number > 9  # the settings, five parts, the quarantine, the record, the output
 
 
 @pytest.mark.slow
-def test_two_processes_write_what_one_does(ready, wanted, tmp_path):
-    finish(start(ready, tmp_path / "out.jsonl", "jsonl", "--processes", 2))
-    check(read_all(tmp_path), wanted("jsonl"), "jsonl")
+def test_two_processes_go_on_after_one_that_was_killed(ready, tmp_path):
+    n = 2 * job.PART_RECORDS + 50
+    write_notes(ready / "many.jsonl", n)
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    out = folder / "out.jsonl"
+
+    def act():
+        os.setsid()
+        call(ready, out, "jsonl", "--resume", notes="many.jsonl")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(LocalEngine, "map", map_here)
+        wanted = make_wanted(ready, tmp_path / "wanted", "jsonl", "many.jsonl")
+        (ready / "packages" / "order").touch()
+        assert in_fork(act) == -signal.SIGKILL
+    assert not out.exists() and len(list(folder.glob(".out.jsonl.work/*.part"))) == 2
+    call(ready, out, "jsonl", "--resume", "--processes", "2", notes="many.jsonl")
+    check(read_all(folder), wanted, "jsonl", n)
 
 
-@pytest.mark.slow
-def test_the_second_of_two_runs_is_refused(ready, wanted, tmp_path):
-    out = tmp_path / "out.jsonl"
-    first = start(ready, out, "jsonl")
-    end = time.monotonic() + WAIT
-    while not (tmp_path / ".out.jsonl.lock").exists():
-        assert time.monotonic() < end and first.poll() is None
-        time.sleep(0.005)
-    first.send_signal(signal.SIGSTOP)
-    second = start(ready, out, "jsonl", "--resume")
-    _, err = second.communicate(timeout=WAIT)
-    first.send_signal(signal.SIGCONT)
-    finish(first)
-    assert second.returncode == 1 and b"another run is writing it" in err
-    check(read_all(tmp_path), wanted("jsonl"), "jsonl")
+def map_here(self, start, parts):
+    """Make parts in this process, as `LocalEngine.map` would without --skip-bad."""
+    make_part = start()
+    for part in parts:
+        yield part, make_part(part)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("_here")
 def test_what_is_resumed_has_to_be_the_same(ready, tmp_path):
-    """In this process, with parts that an earlier run has left."""
-    from typer.testing import CliRunner
-
-    from spacy_bioclin.cli import app
-    from spacy_bioclin.runner.work import MANIFEST
-
+    """With a part that an earlier run has left, and while another run goes on."""
     out = tmp_path / "out.jsonl"
     base = ["run", str(ready / "model"), str(ready / "notes.jsonl"), str(out), "--skip-bad"]
-    done = CliRunner().invoke(app, [*base, "--limit", "600"])
+    base += ["--limit", "60"]
+    done = CliRunner().invoke(app, base)
     assert done.exit_code == 0, done.output
-    about = json.loads(Path(f"{out}.run.json").read_text())
+    record = Path(f"{out}.run.json")
+    about = json.loads(record.read_text())
     names = ("pipeline", "input", "columns", "output", "limit", "versions")
     work = tmp_path / ".out.jsonl.work"
-    for path in (out, Path(f"{out}.run.json")):
+    for path in (out, record):
         path.unlink()
     work.mkdir(mode=0o700)
     settings = {name: json.dumps(about[name], sort_keys=True) for name in names}
     (work / MANIFEST).write_text(json.dumps(settings))
     (work / "00000000.x.part").write_text("")
+    before = read_all(tmp_path)
     for options, named in (
-        (["--limit", "601"], "limit"),
-        (["--limit", "600", "--entity-text"], "output"),
-        (["--limit", "600", "--keep", "n"], "columns"),
+        (["--limit", "61"], "limit"),
+        (["--entity-text"], "output"),
+        (["--keep", "n"], "columns"),
     ):
         done = CliRunner().invoke(app, [*base, *options, "--resume"])
         assert done.exit_code == 1 and f"not what they were: {named};" in done.stderr, done.stderr
-    assert CliRunner().invoke(app, [*base, "--limit", "600"]).exit_code == 1  # without --resume
-    done = CliRunner().invoke(app, [*base, "--limit", "600", "--resume"])
+    assert CliRunner().invoke(app, base).exit_code == 1  # without --resume
+    with lock_output(out):
+        done = CliRunner().invoke(app, [*base, "--resume"])
+    assert done.exit_code == 1 and "another run is writing it" in done.stderr
+    assert {name: read_all(tmp_path).get(name) for name in before} == before
+    done = CliRunner().invoke(app, [*base, "--resume"])
     assert done.exit_code == 0, done.output
