@@ -7,6 +7,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import functools
+import gc
 import signal
 from pathlib import Path
 
@@ -50,6 +51,12 @@ pytest_plugins = [
     "tests.serving.page.fixtures",
     "tests.trained",
 ]
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking again and again at all that was imported."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
