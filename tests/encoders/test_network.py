@@ -1,5 +1,6 @@
 """Batches side by side, and what happens when memory runs out."""
 
+import gc
 import logging
 
 import numpy as np
@@ -44,6 +45,14 @@ def small_memory(monkeypatch):
     monkeypatch.setattr(network, "MIN_BATCH_PIECES", 8)
 
 
+@pytest.fixture(autouse=True)
+def collected(monkeypatch):
+    """Garbage collections are counted, since each takes a third of a second in this process."""
+    calls = []
+    monkeypatch.setattr(gc, "collect", lambda: calls.append(1))
+    return calls
+
+
 def replace_runs(monkeypatch, limit, error):
     """Let batches of more than so many pieces fail, with and without padding."""
 
@@ -70,7 +79,7 @@ def test_batches_side_by_side_change_nothing(tiny_encoder, monkeypatch):
     torch.testing.assert_close(one, three)
 
 
-def test_annotation_halves_batches_and_warns_once(tiny_encoder, caplog, request):
+def test_annotation_halves_batches_and_warns_once(tiny_encoder, caplog, request, collected):
     ids, windows = make_batch()
     with torch.no_grad():
         expected = make_network(tiny_encoder).eval()(ids, windows)
@@ -80,7 +89,7 @@ def test_annotation_halves_batches_and_warns_once(tiny_encoder, caplog, request)
             got = encoder(ids, windows)
             encoder(ids, windows)
     torch.testing.assert_close(got, expected)
-    assert encoder.max_batch_pieces == 32
+    assert encoder.max_batch_pieces == 32 and collected
     assert [record.message[:13] for record in caplog.records] == ["Out of memory"]
 
 

@@ -50,33 +50,33 @@ def run_padded(transformer, pieces):
     return hidden.last_hidden_state[mask]
 
 
-@pytest.mark.parametrize("kind", ARCHITECTURES)
-def test_packed_equals_padded(kind):
-    plain, packed = make_transformer(kind), make_transformer(kind)
-    use_fast_layers(packed)
-    assert can_pack(packed) and not can_pack(plain)
-    pieces = make_pieces()
-    with torch.no_grad():
-        expected = run_padded(plain, pieces)
-        got = run_packed(packed, pieces, LENGTHS)
-        again = run_padded(packed, pieces)
-    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(again, expected, atol=1e-5, rtol=1e-4)
+def test_packed_equals_padded():
+    for kind in ARCHITECTURES:
+        plain, packed = make_transformer(kind), make_transformer(kind)
+        use_fast_layers(packed)
+        assert can_pack(packed) and not can_pack(plain)
+        pieces = make_pieces()
+        with torch.no_grad():
+            expected = run_padded(plain, pieces)
+            got = run_packed(packed, pieces, LENGTHS)
+            again = run_padded(packed, pieces)
+        torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(again, expected, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_a_copy_has_weights_of_its_own(duplicate):
-    packed = make_transformer("bert")
-    use_fast_layers(packed)
-    use_fast_layers(packed)
-    pieces = make_pieces()
-    with torch.no_grad():
-        expected = run_packed(packed, pieces, LENGTHS)
-        twin = duplicate(packed)
-        for weight in packed.parameters():
-            weight.zero_()
-        assert can_pack(twin)
-        assert torch.equal(run_packed(twin, pieces, LENGTHS), expected)
+def test_a_copy_has_weights_of_its_own():
+    for duplicate in (copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+        packed = make_transformer("bert")
+        use_fast_layers(packed)
+        use_fast_layers(packed)
+        pieces = make_pieces()
+        with torch.no_grad():
+            expected = run_packed(packed, pieces, LENGTHS)
+            twin = duplicate(packed)
+            for weight in packed.parameters():
+                weight.zero_()
+            assert can_pack(twin)
+            assert torch.equal(run_packed(twin, pieces, LENGTHS), expected)
 
 
 def test_converted_weights_are_used():
@@ -90,14 +90,14 @@ def test_converted_weights_are_used():
         assert torch.equal(run_packed(twin, make_pieces(), LENGTHS), expected)
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings"),
-    [("bert", {"position_embedding_type": "relative_key"}), ("deberta-v2", {})],
-)
-def test_other_encoders_are_padded(kind, settings):
-    transformer = make_transformer(kind, **settings)
-    use_fast_layers(transformer)
-    assert not can_pack(transformer)
+def test_other_encoders_are_padded():
+    for kind, settings in (
+        ("bert", {"position_embedding_type": "relative_key"}),
+        ("deberta-v2", {}),
+    ):
+        transformer = make_transformer(kind, **settings)
+        use_fast_layers(transformer)
+        assert not can_pack(transformer)
 
 
 def test_an_error_leaves_the_thread_as_it_was():
@@ -110,23 +110,25 @@ def test_an_error_leaves_the_thread_as_it_was():
         assert torch.equal(run_padded(packed, make_pieces()), expected)
 
 
-@pytest.mark.parametrize("kind", ARCHITECTURES)
-def test_in_bf16_few_numbers_of_rows_are_multiplied(kind):
-    packed = make_transformer(kind, type_vocab_size=2)
-    use_fast_layers(packed)
-    twin = convert_linear_layers(packed, torch.bfloat16)
-    pieces = make_pieces()
-    segments = torch.arange(len(pieces)) % 2
-    with torch.no_grad():
-        expected = run_packed(packed, pieces, LENGTHS, segments)
-    rows = set()
-    for layer in twin.modules():
-        if isinstance(layer, torch.nn.Linear):
-            layer.register_forward_hook(lambda _, given, made: rows.add(made.shape[-2]))
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        for n in range(1, len(LENGTHS) + 1):
-            size = sum(LENGTHS[:n])
-            got = run_packed(twin, pieces[:size], LENGTHS[:n], segments[:size])
-            torch.testing.assert_close(got.float(), expected[:size], atol=0.1, rtol=0.1)
-    rows.discard(1)  # of the pooler
-    assert rows == {32, 64}
+def test_in_bf16_few_numbers_of_rows_are_multiplied():
+    for kind in ARCHITECTURES:
+        packed = make_transformer(kind, type_vocab_size=2)
+        use_fast_layers(packed)
+        twin = convert_linear_layers(packed, torch.bfloat16)
+        pieces = make_pieces()
+        segments = torch.arange(len(pieces)) % 2
+        with torch.no_grad():
+            expected = run_packed(packed, pieces, LENGTHS, segments)
+        rows = set()
+        for layer in twin.modules():
+            if isinstance(layer, torch.nn.Linear):
+                layer.register_forward_hook(
+                    lambda _, given, made, rows=rows: rows.add(made.shape[-2])
+                )
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            for n in range(1, len(LENGTHS) + 1):
+                size = sum(LENGTHS[:n])
+                got = run_packed(twin, pieces[:size], LENGTHS[:n], segments[:size])
+                torch.testing.assert_close(got.float(), expected[:size], atol=0.1, rtol=0.1)
+        rows.discard(1)  # of the pooler
+        assert rows == {32, 64}

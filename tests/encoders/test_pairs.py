@@ -58,6 +58,11 @@ def make_nlp(folder, **settings):
     return nlp
 
 
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("pairs") / "bert", "bert", "wordpiece")
+
+
 @pytest.fixture(scope="module", params=KINDS, ids=[kind for kind, _ in KINDS])
 def encoder(request, tmp_path_factory):
     return write_encoder(tmp_path_factory.mktemp("pairs") / "encoder", *request.param)
@@ -117,8 +122,7 @@ def test_vectors_are_those_of_transformers(encoder):
     close(batch.model_output.last_hidden_state[0].detach(), get_vectors(docs[1]))
 
 
-def test_a_tokenizer_says_how_pairs_are_written(tmp_path):
-    bert = write_encoder(tmp_path / "bert", "bert", "wordpiece")
+def test_a_tokenizer_says_how_pairs_are_written(bert, tmp_path):
     roberta = write_encoder(tmp_path / "roberta", "roberta", "bytes")
     modern = write_encoder(tmp_path / "modern", "modernbert", "bytes")
     found = {}
@@ -184,35 +188,34 @@ def test_rows_of_the_same_piece_are_neighbours():
     ]
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_nothing_of_any_pair_is_dropped(seed):
-    random = np.random.default_rng(seed)
-    lengths = random.integers(0, 60, 2)
-    texts = [
-        text(n, np.unique(random.integers(0, n, 5)) if n else (), start)
-        for n, start in zip(lengths, (0, 1000), strict=True)
-    ]
-    size = int(random.integers(6, 40))
-    overlap = int(random.integers(0, size // 2))
-    layout = lay_out_pair(*texts, BERT, size=size, overlap=overlap)
-    assert set(layout.where) - {-1} == set(range(int(lengths.sum()) + 1))
-    assert layout.lengths.max() <= size + 3
-    for window in np.split(layout.ids, np.cumsum(layout.lengths)[:-1]):
-        middle = window.tolist().index(102)
-        assert (middle > 1) == bool(lengths[0])
-        assert (len(window) - middle > 2) == bool(lengths[1])
+def test_nothing_of_any_pair_is_dropped():
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        lengths = random.integers(0, 60, 2)
+        texts = [
+            text(n, np.unique(random.integers(0, n, 5)) if n else (), start)
+            for n, start in zip(lengths, (0, 1000), strict=True)
+        ]
+        size = int(random.integers(6, 40))
+        overlap = int(random.integers(0, size // 2))
+        layout = lay_out_pair(*texts, BERT, size=size, overlap=overlap)
+        assert set(layout.where) - {-1} == set(range(int(lengths.sum()) + 1))
+        assert layout.lengths.max() <= size + 3
+        for window in np.split(layout.ids, np.cumsum(layout.lengths)[:-1]):
+            middle = window.tolist().index(102)
+            assert (middle > 1) == bool(lengths[0])
+            assert (len(window) - middle > 2) == bool(lengths[1])
 
 
-def test_vectors_of_a_long_pair_are_means(tmp_path):
-    folder = write_encoder(tmp_path / "encoder", "bert", "wordpiece")
-    nlp = make_nlp(folder, window=24)
+def test_vectors_of_a_long_pair_are_means(bert):
+    nlp = make_nlp(bert, window=24)
     short, long = "type 2 diabetes", " ".join(TEXTS)
     doc = nlp(make_pair(nlp, short, long))
     tokenizer = nlp.get_pipe("transformer").model.tokenizer
     pieces = tokenizer(short, add_special_tokens=False)["input_ids"]
     n = len(pieces)
     vectors = get_vectors(doc)
-    transformer = AutoModel.from_pretrained(folder).eval()
+    transformer = AutoModel.from_pretrained(bert).eval()
     # What the windows are is tested above; here, their means.
     first = nlp.get_pipe("transformer").model.shim.module
     template = first.pair_template
@@ -268,8 +271,8 @@ def learn(nlp, docs, *, recompute=False):
 
 
 @pytest.mark.parametrize("window", [24, 64])
-def test_gradients_reach_embeddings_through_cls(tmp_path, window):
-    nlp = make_nlp(write_encoder(tmp_path / "encoder", "bert", "wordpiece"), window=window)
+def test_gradients_reach_embeddings_through_cls(bert, window):
+    nlp = make_nlp(bert, window=window)
     docs = [make_pair(nlp, "type 2 diabetes", TEXTS[1]), nlp.make_doc(TEXTS[0])]
     plain = learn(nlp, docs)
     ids = nlp.get_pipe("transformer").model.tokenizer("diabetes metformin")["input_ids"]
@@ -277,8 +280,8 @@ def test_gradients_reach_embeddings_through_cls(tmp_path, window):
     torch.testing.assert_close(learn(nlp, docs, recompute=True), plain)
 
 
-def test_an_encoder_that_does_not_learn_remembers_pairs_apart(tmp_path):
-    nlp = make_nlp(write_encoder(tmp_path / "encoder", "bert", "wordpiece"), window=24)
+def test_an_encoder_that_does_not_learn_remembers_pairs_apart(bert):
+    nlp = make_nlp(bert, window=24)
     shim = nlp.get_pipe("transformer").model.shim
     docs = [
         nlp.make_doc(f"{FIRST}\n{SECOND}"),
@@ -294,24 +297,23 @@ def test_an_encoder_that_does_not_learn_remembers_pairs_apart(tmp_path):
             close(get_vectors(doc), plain[i])
 
 
-def test_bf16_is_close(tmp_path):
-    folder = write_encoder(tmp_path / "encoder", "bert", "wordpiece")
+def test_bf16_is_close(bert):
     vectors = []
     for precision in ("fp32", "bf16"):
-        nlp = make_nlp(folder, precision=precision)
+        nlp = make_nlp(bert, precision=precision)
         vectors.append(get_vectors(nlp(make_pair(nlp, FIRST, SECOND))))
     torch.testing.assert_close(vectors[1], vectors[0], atol=0.1, rtol=0.1)
     assert not torch.equal(*vectors)
 
 
-def test_a_text_without_pieces(tmp_path):
-    nlp = make_nlp(write_encoder(tmp_path / "encoder", "bert", "wordpiece"))
+def test_a_text_without_pieces(bert):
+    nlp = make_nlp(bert)
     doc = nlp(make_pair(nlp, "\x07", "type 2"))
     assert doc._.trf_data.align.lengths[doc.user_data[PAIR_KEY]] == 1
 
 
-def test_a_boundary_that_is_no_line_break(tmp_path):
-    nlp = make_nlp(write_encoder(tmp_path / "encoder", "bert", "wordpiece"))
+def test_a_boundary_that_is_no_line_break(bert):
+    nlp = make_nlp(bert)
     doc = make_pair(nlp, FIRST, SECOND)
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[:3])

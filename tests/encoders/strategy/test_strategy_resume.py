@@ -1,10 +1,9 @@
 """A run with a strategy that was killed and goes on gives the weights of one that was not."""
 
 import pytest
-import torch
 
 from spacy_bioclin.training.loop import LAST
-from tests.training.test_resume import run, settings, weights  # noqa: F401
+from tests.training.test_resume import run, settings  # noqa: F401
 
 STRATEGIES = {
     "frozen": {"freeze_layers": 2},
@@ -22,21 +21,25 @@ STRATEGIES = {
 }
 
 
-# The others take two seconds each.
-QUICK = {"frozen", "unfrozen step by step"}
+# Of the others, one is enough to see that the state of a strategy is stored at all.
+QUICK = "unfrozen step by step"
 NAMES = [
-    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in STRATEGIES
+    name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in STRATEGIES
 ]
+
+
+def read_weights(folder):
+    return [(folder / pipe / "model").read_bytes() for pipe in ("transformer", "ner")]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_resumed_run_equals_one_that_was_not_stopped(tmp_path, settings, name):  # noqa: F811
     overrides = {**settings, "training.optimizer.learn_rate.warmup_steps": 1}
+    overrides |= {"training.max_steps": 5, "training.eval_frequency": 3}
     overrides["components.transformer.model.strategy"] = STRATEGIES[name]
     run(overrides, tmp_path / "whole")
     run(overrides, tmp_path / "killed", kill_at=4)
+    begun = read_weights(tmp_path / "killed" / LAST)
     run(overrides, tmp_path / "killed", resume=True)
-    expected, got = weights(tmp_path / "whole" / LAST), weights(tmp_path / "killed" / LAST)
-    assert expected.keys() == got.keys()
-    for key, tensor in expected.items():
-        assert torch.equal(tensor, got[key]), key
+    expected = read_weights(tmp_path / "whole" / LAST)
+    assert read_weights(tmp_path / "killed" / LAST) == expected != begun
