@@ -11,6 +11,7 @@ import pytest
 from spacy_bioclin.serving import server
 from tests.serving.util import (
     HANGS,
+    HOUR,
     SLOW,
     Running,
     closed_door,
@@ -51,17 +52,17 @@ def annotate(it: Running) -> int:
 
 def test_connections_that_are_too_slow_are_closed() -> None:
     """The clock of the service is moved on by hand."""
-    with running(shared_nlp(deid=False), patience=60.0) as it:
+    with running(shared_nlp(deid=False), patience=HOUR) as it:
         silent, headers, body, trickle = (connect(it) for _ in range(4))
         headers.sendall(HEAD)
         body.sendall(HEAD + b"Content-Length: 15\r\n\r\n{")
         trickle.sendall(HEAD[:1])
         wait_until(lambda: sum(bool(each.cycle) for each in it.service.connections) == 1)
         assert annotate(it) == 200 and len(it.service.connections) == 4
-        it.advance(40)
+        it.advance(0.7 * HOUR)
         trickle.sendall(HEAD[1:9])  # what comes letter by letter is as slow
         assert annotate(it) == 200 and len(it.service.connections) == 4
-        it.advance(30)
+        it.advance(0.5 * HOUR)
         assert read_all(silent) == b"" and read_all(headers) == b"" and read_all(trickle) == b""
         assert body.recv(65_536).startswith(b"HTTP/1.1 408 ")
         assert annotate(it) == 200
