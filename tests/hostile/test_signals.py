@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from spacy_bioclin.cli import app
 from spacy_bioclin.cli.faults import report_faults
 from spacy_bioclin.errors import BioclinError
+from tests.hostile.commands import list_members
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="Linux")
 WAIT = 60  # seconds, for machines that are busy
@@ -34,24 +35,6 @@ def start(*command, folder, **options):
     )
 
 
-def members(session):
-    """Processes of a session that still run."""
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{entry}/stat") as file:
-                state, _, _, its_session = file.read().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(its_session) == session and state != "Z":
-            found.append(int(entry))
-    return found
-
-
-def command_line(pid):
-    return Path(f"/proc/{pid}/cmdline").read_text()
-
-
 def wait_for(condition, process=None):
     end = time.monotonic() + WAIT
     while not condition():
@@ -60,16 +43,26 @@ def wait_for(condition, process=None):
         time.sleep(0.01)
 
 
+def has_handled(process, number):
+    """Check whether a process has ended, or ignores a signal, as it does from the first on."""
+    if not any(pid == process.pid for pid in list_members(process.pid)):
+        return True
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    ignored = int(status.partition("SigIgn:")[2].split()[0], 16)
+    return bool(ignored >> (number - 1) & 1)
+
+
 def interrupt(process, number=signal.SIGINT, *, group=True, times=1):
-    """Send a signal, and wait for the end.
+    """Send a signal, again when the first one has been handled, and wait for the end.
 
     RETURNS (tuple[str, str]): Standard output, and standard error without warnings.
     """
     for _ in range(times):
         os.killpg(process.pid, number) if group else process.send_signal(number)
-        time.sleep(0.02)
+        if times > 1:
+            wait_for(lambda: has_handled(process, number))
     out, err = process.communicate(timeout=WAIT)
-    wait_for(lambda: not members(process.pid))
+    wait_for(lambda: not [*list_members(process.pid)])
     lines = [line for line in err.splitlines() if not line.startswith("warning: ")]
     return out, "\n".join(lines)
 
@@ -117,11 +110,8 @@ STUCK = {
 
 @pytest.mark.parametrize(
     ("kind", "number"),
-    [
-        pytest.param(kind, number, marks=() if kind == "waiting" or number == 2 else slow)
-        for kind in STUCK
-        for number in STATUS
-    ],
+    [("waiting", number) for number in STATUS]
+    + [(kind, signal.SIGINT) for kind in STUCK if kind != "waiting"],
 )
 def test_whatever_the_main_thread_does(kind, number, tmp_path):
     body = textwrap.indent(textwrap.dedent(STUCK[kind]).strip(), " " * 8)
@@ -153,7 +143,6 @@ def test_a_rename_in_two_steps_is_not_interrupted(tmp_path):
         def interrupted(self, target):
             rename(self, target)
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.1)
         Path.rename = interrupted
         with watched(), open_folder(Path("folder")) as folder:
             (folder / "new").touch()
@@ -225,26 +214,35 @@ def test_what_the_parent_ignores_stays_ignored(tmp_path):
                 time.sleep(0.01)
         """,
     )
-    process.send_signal(signal.SIGHUP)
-    time.sleep(0.1)
+    process.send_signal(signal.SIGHUP)  # it is there before the file: it would end the loop
     (tmp_path / "go").touch()
     process.communicate(timeout=WAIT)
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("delay", [0.06, 0.12, 0.3])
-def test_ctrl_c_while_the_command_starts(delay, tmp_path):
+@pytest.mark.parametrize("module", ["spacy_bioclin.interrupts", "spacy_bioclin.cli", "spacy"])
+def test_ctrl_c_while_the_command_starts(module, tmp_path):
+    """The signal comes when a module is about to be imported."""
     (tmp_path / "note.txt").write_text("Paciente de 40 años.")
-    process = start(*BIOCLIN, "deid", "note.txt", "out.txt", *RULES, folder=tmp_path)
-    # Python itself starts first, and is not ours.
-    wait_for(lambda: "spacy_bioclin" in command_line(process.pid))
-    time.sleep(delay)
-    _, err = interrupt(process)
-    if "Traceback" in err:  # of Python's own start
-        assert "spacy_bioclin/" not in err
-    else:
-        assert process.returncode in (0, 130, -signal.SIGINT)
-    assert left_in(tmp_path) <= {"note.txt", "out.txt", "out.txt.audit.json"}
+    program = f"""
+        import os, signal, sys
+
+        class Interrupting:
+            def find_spec(self, name, path=None, target=None):
+                if name == {module!r}:
+                    sys.meta_path.remove(self)
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        sys.meta_path.insert(0, Interrupting())
+        from spacy_bioclin.__main__ import main
+        main()
+    """
+    command = (sys.executable, "-W", "ignore", "-c", textwrap.dedent(program))
+    process = start(*command, "deid", "note.txt", "out.txt", *RULES, folder=tmp_path)
+    _, err = process.communicate(timeout=WAIT)
+    assert process.returncode == 130
+    assert err == "bioclin: interrupted (Ctrl-C): nothing was written; run the same command again\n"
+    assert left_in(tmp_path) == {"note.txt"}
 
 
 @pytest.mark.parametrize("when", ["before the block", "in `with`", "after the block"])
@@ -285,7 +283,7 @@ def test_ctrl_c_between_the_lines(when, tmp_path):
         assert (done.returncode, done.stderr) == (130, line)
 
 
-N = 1200
+N = 350  # in four parts
 
 
 @pytest.fixture(scope="module")
@@ -313,44 +311,82 @@ def go_on(notes, out):
     assert {path.name for path in out.parent.iterdir()} == {"out.jsonl", "out.jsonl.audit.json"}
 
 
+# After the second part, the command waits for whatever the test does.
+STOP = """
+import time
+from pathlib import Path
+from spacy_bioclin.runner.work import Work
+
+write = Work.write
+def write_and_wait(self, index, *arguments, **options):
+    write(self, index, *arguments, **options)
+    if len(list(self.folder.glob("*.part"))) == 2 and not Path({go!r}).exists():
+        Path({ready!r}).touch()
+        while not Path({go!r}).exists():
+            time.sleep(0.01)
+Work.write = write_and_wait
+"""
+
+
+@pytest.fixture
+def stopped(notes, commands, tmp_path, tmp_path_factory):
+    """Start a run that waits after two parts. Returns it, and the file with which it goes on."""
+
+    def begin(out, processes):
+        beside = tmp_path_factory.mktemp("beside")
+        ready, go = beside / "ready", beside / "go"
+        command = deid(notes, out, "--processes", processes)
+        code = STOP.format(ready=str(ready), go=str(go))
+        process = commands.start(*command, folder=tmp_path, before=code)
+        wait_for(ready.exists, process)
+        return process, go
+
+    return begin
+
+
+# Each worker imports for seconds: with two, only on demand.
+def with_two(*values):
+    return pytest.param(*values, marks=pytest.mark.full)
+
+
+@slow
 @pytest.mark.parametrize(
     ("number", "processes", "group", "times"),
     [
         (signal.SIGINT, 1, True, 2),
-        (signal.SIGINT, 2, True, 1),
-        (signal.SIGINT, 2, False, 1),
-        (signal.SIGTERM, 2, True, 1),
         (signal.SIGTERM, 1, False, 1),
-        (signal.SIGHUP, 2, True, 2),
+        (signal.SIGHUP, 1, True, 2),
+        with_two(signal.SIGINT, 2, True, 1),
+        with_two(signal.SIGINT, 2, False, 1),
+        with_two(signal.SIGTERM, 2, True, 1),
     ],
 )
-@slow
-def test_deid_says_how_to_go_on(number, processes, group, times, notes, tmp_path):
+def test_deid_says_how_to_go_on(number, processes, group, times, notes, stopped, tmp_path):
     out = tmp_path / "out.jsonl"
-    command = deid(notes, out, "--processes", str(processes))
-    process = start(*BIOCLIN, *command, folder=tmp_path)
-    wait_for(lambda: list(tmp_path.glob(".out.jsonl.work/*.part")), process)
+    process, _ = stopped(out, processes)
     _, err = interrupt(process, number, group=group, times=times)
-    if process.returncode:  # else it was faster
-        assert process.returncode == STATUS[number]
-        assert len(err.splitlines()) == 1
-        assert "kept; run the same command again with --resume" in err
-        assert {path.name for path in tmp_path.iterdir()} == {".out.jsonl.work"}
-        go_on(notes, out)
+    assert process.returncode == STATUS[number]
+    assert len(err.splitlines()) == 1
+    assert "2 finished parts are kept; run the same command again with --resume" in err
+    assert {path.name for path in tmp_path.iterdir()} == {".out.jsonl.work"}
+    go_on(notes, out)
 
 
-@slow
-def test_a_worker_that_is_killed(notes, tmp_path):
+@pytest.mark.full
+def test_a_worker_that_is_killed(notes, stopped, tmp_path):
     out = tmp_path / "out.jsonl"
-    command = deid(notes, out, "--processes", "2")
-    process = start(*BIOCLIN, *command, folder=tmp_path)
-    wait_for(lambda: list(tmp_path.glob(".out.jsonl.work/*.part")), process)
-    workers = [pid for pid in members(process.pid) if "spawn_main" in command_line(pid)]
+    process, go = stopped(out, 2)
+    workers = [
+        pid
+        for pid in list_members(process.pid)
+        if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()
+    ]
     os.kill(workers[-1], signal.SIGKILL)
+    go.touch()
     _, err = process.communicate(timeout=WAIT)
     assert process.returncode == 0, err
     assert "Traceback" not in err
-    wait_for(lambda: not members(process.pid))
+    wait_for(lambda: not [*list_members(process.pid)])
     # Another process did its part.
     assert out.read_bytes() == (notes / "wanted.jsonl").read_bytes()
 
@@ -371,9 +407,8 @@ class NoMemory(RuntimeError):
 NoMemory.__name__ = "OutOfMemoryError"
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "said"),
-    [
+def test_every_error_is_one_line(capsys):
+    rows = [
         (BioclinError("a: b"), 1, "bioclin: a: b"),
         (KeyboardInterrupt(), 130, "interrupted (Ctrl-C): nothing was written"),
         (MemoryError(), 1, "memory is not enough"),
@@ -386,13 +421,12 @@ NoMemory.__name__ = "OutOfMemoryError"
         (UnicodeDecodeError("utf-8", b"secreto", 0, 1, "secreto"), 1, "unexpected Unicode"),
         (ModuleNotFoundError("No module named 'foo'"), 1, "No module named 'foo'"),
         (SystemExit("a message"), 1, "a message"),
-    ],
-)
-def test_every_error_is_one_line(error, status, said, capsys):
-    assert fail_with(error) == status
-    out, err = capsys.readouterr()
-    assert out == "" and said in err and "secreto" not in err
-    assert len(err.splitlines()) == bool(said)
+    ]
+    for error, status, said in rows:
+        assert fail_with(error) == status, said
+        out, err = capsys.readouterr()
+        assert out == "" and said in err and "secreto" not in err, (said, err)
+        assert len(err.splitlines()) == bool(said), said
 
 
 def test_the_traceback_is_there_for_who_wants_it(capsys, monkeypatch):
@@ -401,14 +435,16 @@ def test_the_traceback_is_there_for_who_wants_it(capsys, monkeypatch):
     assert "ValueError: what" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["encoders", "list"], ["--help"], ["recipes", "list"]])
+@pytest.mark.parametrize(
+    "command", [["--help"], pytest.param(["recipes", "list"], marks=pytest.mark.slow)]
+)
 def test_a_pipe_that_nobody_reads(command, tmp_path):
-    process = start(*BIOCLIN, *command, folder=tmp_path)
-    process.stdout.close()
-    process.stdout = None
-    err = process.stderr.read()
-    assert process.wait(WAIT) in (0, 1)
-    assert err == ""
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start(*BIOCLIN, *command, folder=tmp_path, stdout=writer)
+    os.close(writer)
+    _, err = process.communicate(timeout=WAIT)
+    assert process.returncode in (0, 1) and err == ""
 
 
 def test_closed_streams(tmp_path):

@@ -5,6 +5,7 @@ import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from spacy.tokens import DocBin, Span
 
 from spacy_bioclin.notices import call_without_text, describe
 from tests.hostile.code import ROOT, parse_files
+from tests.hostile.commands import Commands, Done
 from tests.hostile.inputs.files import CANARY
 
 NOTE = f"{CANARY} Pérez tiene fiebre alta."
@@ -138,26 +140,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def python(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+@pytest.fixture(scope="module")
+def bioclin(folder: Path, commands: Commands) -> Callable[..., Done]:
+    """Run a command whose process finds the component."""
     paths = os.pathsep.join([str(folder), str(ROOT)])
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "200", **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    more = {"PYTHONPATH": paths, "COLUMNS": "200"}
+    return lambda *arguments, **environment: commands.run(
+        *arguments, folder=folder, **more, **environment
     )
 
 
-def bioclin(
-    folder: Path, *arguments: str, **environment: str
-) -> "subprocess.CompletedProcess[str]":
-    return python(folder, "-m", "spacy_bioclin", *arguments, **environment)
-
-
-def check(done: "subprocess.CompletedProcess[str]", *, code: int) -> str:
+def check(done: Done, *, code: int) -> str:
     said = done.stderr + done.stdout
     assert CANARY not in said, said
     assert "Pérez" not in said and "Traceback" not in said, said
@@ -166,10 +159,9 @@ def check(done: "subprocess.CompletedProcess[str]", *, code: int) -> str:
 
 
 @pytest.mark.slow
-def test_annotate(folder: Path, tmp_path: Path) -> None:
+def test_annotate(bioclin: Callable[..., Done], tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    options = ("-o", str(out))
-    said = check(bioclin(folder, "annotate", "pipeline", "notes", *options), code=0)
+    said = check(bioclin("annotate", "pipeline", "notes", "-o", out), code=0)
     assert "[W030] Some entities could not be aligned in the text" in said
     assert "UserWarning (loud.py, line " in said
     assert "(10 times so far)" in said and "(12 times in all)" in said
@@ -179,47 +171,92 @@ def test_annotate(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["error", "odd", "panic"])
-def test_errors_in_annotate(folder: Path, tmp_path: Path, end: str) -> None:
-    options = ("-o", str(tmp_path / "out.jsonl"))
-    check(bioclin(folder, "annotate", f"pipeline{end}", "notes", *options), code=1)
-
-
-def deid(folder: Path, out: Path, end: str, n: int) -> "subprocess.CompletedProcess[str]":
-    options = ("--lang", "es", "--drop", "id", "--processes", str(n))
-    options += ("--pipeline", f"pipeline{end}")
-    return bioclin(folder, "deid", "notes.jsonl", str(out), *options)
-
-
-@pytest.mark.slow
-def test_two_processes(folder: Path, tmp_path: Path) -> None:
-    said = check(deid(folder, tmp_path / "out.jsonl", "odd", 2), code=1)
-    assert "Odd (loud.py, line " in said
+def test_errors_in_annotate(bioclin: Callable[..., Done], tmp_path: Path, end: str) -> None:
+    check(bioclin("annotate", f"pipeline{end}", "notes", "-o", tmp_path / "out.jsonl"), code=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("end", "n"), [("", 1), ("", 2), ("error", 1), ("error", 2), ("odd", 1), ("panic", 1)]
+    ("end", "n"),
+    [
+        *[(end, 1) for end in ("", "error", "odd", "panic")],
+        *[pytest.param(end, 2, marks=pytest.mark.full) for end in ("", "error", "odd")],
+    ],
 )
-def test_deid(folder: Path, tmp_path: Path, end: str, n: int) -> None:
-    check(deid(folder, tmp_path / "out.jsonl", end, n), code=1 if end else 0)
+def test_deid(bioclin: Callable[..., Done], tmp_path: Path, end: str, n: int) -> None:
+    """With two processes, each imports for seconds: only on demand."""
+    options = ("--lang", "es", "--drop", "id", "--processes", n, "--pipeline", f"pipeline{end}")
+    done = bioclin("deid", "notes.jsonl", tmp_path / "out.jsonl", *options)
+    said = check(done, code=1 if end else 0)
+    assert end != "odd" or "Odd (loud.py, line " in said
+
+
+WORKERS = """
+import sys, types
+# A worker that imports spaCy takes seconds.
+spacy = types.ModuleType("spacy")
+spacy.__file__ = None
+for name, value in {
+    "language.Language.factory": lambda *args, **options: lambda make: make,
+    "training.offsets_to_biluo_tags": lambda doc, spans: None,
+}.items():
+    room, *names = name.split(".")
+    module = sys.modules[f"spacy.{room}"] = types.ModuleType(room)
+    for part in names[:-1]:
+        module.__dict__[part] = module = types.SimpleNamespace()
+    setattr(module, names[-1], value)
+sys.modules["spacy"] = spacy
+from loud import make_loud
+from spacy_bioclin.cli.faults import report_faults
+from spacy_bioclin.notices import hide_texts
+from spacy_bioclin.parallel import map_parts
+
+def begin():
+    end = sys.argv[1]
+    return lambda text: make_loud(None, "", end)(types.SimpleNamespace(text=text)).text == text
+
+@report_faults
+def main():
+    hide_texts()
+    print([done for _, done in map_parts(begin, [NOTE] * 3, 2)])
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("end", ["", "error", "odd"])
+def test_workers_show_no_text(folder: Path, tmp_path: Path, end: str) -> None:
+    (tmp_path / "main.py").write_text(WORKERS.replace("NOTE", repr(NOTE)), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "main.py", end],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    said = check(Done(done.returncode, done.stdout, done.stderr), code=1 if end else 0)
+    assert "loud.py, line " in said
+    assert end or "[True, True, True]" in said
+    assert end != "odd" or "Odd (loud.py, line " in said
 
 
 @pytest.mark.slow
-def test_other_commands(folder: Path, tmp_path: Path) -> None:
-    out = str(tmp_path / "trained")
-    said = check(bioclin(folder, "train", "train.cfg", "-o", out), code=0)
+def test_other_commands(bioclin: Callable[..., Done], tmp_path: Path) -> None:
+    out = tmp_path / "trained"
+    said = check(bioclin("train", "train.cfg", "-o", out), code=0)
     assert "[W030]" in said
-    metrics = str(tmp_path / "metrics.json")
-    pipeline = str(tmp_path / "trained" / "model-last")
-    said = check(bioclin(folder, "evaluate", pipeline, "notes.spacy", "-o", metrics), code=0)
+    metrics = tmp_path / "metrics.json"
+    said = check(bioclin("evaluate", out / "model-last", "notes.spacy", "-o", metrics), code=0)
     assert "[W030]" in said
 
 
 @pytest.mark.slow
-def test_everything_is_shown_on_demand(folder: Path, tmp_path: Path) -> None:
-    options = ("-o", str(tmp_path / "out.jsonl"))
-    arguments = ("annotate", "pipelineerror", "notes", *options)
-    done = bioclin(folder, *arguments, BIOCLIN_TRACEBACK="1")
+def test_everything_is_shown_on_demand(bioclin: Callable[..., Done], tmp_path: Path) -> None:
+    arguments = ("annotate", "pipelineerror", "notes", "-o", tmp_path / "out.jsonl")
+    done = bioclin(*arguments, BIOCLIN_TRACEBACK="1")
     assert CANARY in done.stderr and "Traceback" in done.stderr
 
 
