@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
 
-from spacy_bioclin.deid import make_pipeline
+from spacy_bioclin.deid import make_pipeline, operators
 from spacy_bioclin.deid.detect.repeats import find_repeats
 from spacy_bioclin.deid.labels import scheme_labels
 from spacy_bioclin.deid.operators import NoteContext, Target, generalize
@@ -116,7 +116,7 @@ def pipeline(operator: str) -> Language:
 
 
 @pytest.mark.parametrize("operator", HIDING)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(planted_notes())
 def test_nothing_planted_in_brackets_survives(operator: str, note: Planted) -> None:
     result = run(pipeline(operator), note)
@@ -201,17 +201,23 @@ def test_a_generalized_age_is_an_age_alone() -> None:
         assert result.audit["operators"] == {"mask instead of generalize": 1}
 
 
-def test_safe_harbor() -> None:
+class Day(date):
+    @classmethod
+    def today(cls) -> "Day":
+        return cls(2024, 6, 1)
+
+
+def test_safe_harbor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operators, "date", Day)
     note = NoteContext("en", None, {})
-    year = date.today().year  # a test at the turn of the year may see two of them
     cases = [
         ("02115", "postcode", "021**"),
         ("02115-1234", "postcode", "021**"),
         ("82101", "postcode", "000**"),  # Sundance, Wyoming: fewer than 20,000 people
         ("12/03/2019", "date", "2019"),
         ("DOB 12/03/1920", "date", None),  # over 89
-        (f"1 May {year - 89}", "date", str(year - 89)),
-        (f"1 May {year - 90}", "date", None),
+        ("1 May 1935", "date", "1935"),
+        ("1 May 1934", "date", None),
     ]
     for value, phi_type, expected in cases:
         assert generalize(Target(value, "", "X", phi_type), note) == expected, value

@@ -57,6 +57,6 @@ def test_compact() -> None:
 
 
 @settings(max_examples=40)
-@given(st.one_of(st.text(), st.from_regex(r"[A-Za-z0-9 .\-/]{5,34}", fullmatch=True)))
+@given(st.one_of(st.text(), st.text("AXZaz0189 .-/", min_size=5, max_size=34)))
 def test_never_raises(value: str) -> None:
     assert passed_checks(value) <= set(CHECKS)

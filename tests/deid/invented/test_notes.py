@@ -47,7 +47,7 @@ def inside_word(text: str, at: int) -> bool:
 def test_offsets_stay_right(lang: str) -> None:
     values = load_values(lang, "training")
     layouts = read_layouts(LETTERS[lang], lang)
-    for noise, seed in product(NOISES, range(40)):
+    for noise, seed in product(NOISES, range(25)):
         rng = random.Random(seed)
         pieces = fill(layouts[seed % len(layouts)], values, Texts(values), rng)
         note, noisy = join(pieces, ""), join(noise(pieces, rng), "")
@@ -120,13 +120,12 @@ def test_a_typo_changes_a_word() -> None:
     assert all(typo[0] == "N" and abs(len(typo) - 8) <= 1 for typo in typos)
 
 
-@pytest.mark.parametrize("lang", ["es", "en"])
-def test_the_same_seed_gives_the_same_notes(lang: str) -> None:
-    layouts = read_layouts([], lang)
-    notes = list(invent_notes(layouts, lang, 30, seed=3))
-    assert notes == list(invent_notes(layouts, lang, 30, seed=3))
-    assert notes[:10] == list(invent_notes(layouts, lang, 10, seed=3))
-    others = list(invent_notes(layouts, lang, 30, seed=4))
+def test_the_same_seed_gives_the_same_notes() -> None:
+    layouts = read_layouts([FOLDER / "es" / "letter.txt"], "es")
+    notes = list(invent_notes(layouts, "es", 20, seed=3))
+    assert notes == list(invent_notes(layouts, "es", 20, seed=3))
+    assert notes[:5] == list(invent_notes(layouts, "es", 5, seed=3))
+    others = list(invent_notes(layouts, "es", 20, seed=4))
     assert not {note.text for note in notes} & {note.text for note in others}
 
 
@@ -167,7 +166,7 @@ def test_held_out_names_are_never_in_the_training_share(lang: str) -> None:
 def test_persons_are_of_their_share(share: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("{patient.full}; {city}; {relative_name.last}", "utf-8")
     layouts = read_layouts([tmp_path], "es")
-    for note in invent_notes(layouts, "es", 60, names=share, noise=False):
+    for note in invent_notes(layouts, "es", 40, names=share, noise=False):
         for word in re.findall(r"[^\W\d_]{4,}", note.text):
             assert is_held_out(word) == (share == "held-out")
     with pytest.raises(BioclinError, match="names = 'all': want one of"):
