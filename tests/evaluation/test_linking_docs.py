@@ -219,10 +219,13 @@ def test_command_reports_linking(tmp_path):
 
 
 def test_no_linking_no_figures(tmp_path):
-    metrics, output, page = evaluate(tmp_path, links=False, gold_id="A")
-    assert metrics["layers"]["ents"]["linking"] is None
-    assert not any("link" in key for key in metrics["scores"])
-    assert "linking of the" not in output and "Linking" not in page
+    for links, gold_id in ((False, "A"), (True, "")):
+        folder = tmp_path / str(links)
+        folder.mkdir()
+        metrics, output, page = evaluate(folder, links=links, gold_id=gold_id)
+        assert metrics["layers"]["ents"]["linking"] is None
+        assert not any("link" in key for key in metrics["scores"])
+        assert "linking of the" not in output and "Linking" not in page
 
 
 def test_links_to_another_terminology_are_not_scored(tmp_path):
