@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import socket
 import tarfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +20,6 @@ from spacy_bioclin.encoders.hub import download
 from spacy_bioclin.encoders.hub.download import MANIFEST, fetch_encoder, find_damaged, needed_files
 from spacy_bioclin.errors import BioclinError
 from tests.ner.hf.test_component import make_checkpoint
-from tests.util import make_encoder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 HUB = "bsc/tiny"
@@ -110,13 +110,12 @@ class Server:
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path_factory):
+def server(monkeypatch, tiny_encoder):
     reset = huggingface_hub.utils.reset_sessions
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     reset()
     running = Server()
-    folder = make_encoder(tmp_path_factory.mktemp("source") / "encoder")
-    running.files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    running.files = {path.name: path.read_bytes() for path in tiny_encoder.iterdir()}
     yield running
     running.http.shutdown()
     running.http.server_close()
@@ -184,25 +183,25 @@ def test_weights_that_are_not_what_the_hub_says(server, on_hub, tmp_path):
     fetch_encoder("biobert-v1.1", on_hub, tmp_path / "new", endpoint=server.url)
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "message"),
-    [
+def test_answers_of_the_hub_that_are_errors(server, on_hub, tmp_path):
+    for status, code, message in (
         (403, "GatedRepo", "requires a login: accept its conditions"),
         (404, "RepoNotFound", f"the hub has no {HUB}"),
         (500, "", "the hub cannot be reached"),
-    ],
-)
-def test_answers_of_the_hub_that_are_errors(server, on_hub, tmp_path, status, code, message):
-    server.error = (status, code)
-    with pytest.raises(BioclinError, match=message):
-        fetch_encoder("biobert-v1.1", on_hub, tmp_path / "new", endpoint=server.url)
+    ):
+        server.error = (status, code)
+        with pytest.raises(BioclinError, match=message):
+            fetch_encoder("biobert-v1.1", on_hub, tmp_path / "new", endpoint=server.url)
 
 
 def test_revisions_and_hubs_that_are_not_there(server, on_hub, tmp_path, monkeypatch):
     with pytest.raises(BioclinError, match=r"no revision v9 .*--revision main"):
         fetch_encoder("x", on_hub, tmp_path / "a", endpoint=server.url, revision="v9")
-    with pytest.raises(BioclinError, match="bioclin fetch x -o FOLDER"):
-        fetch_encoder("x", on_hub, tmp_path / "b", endpoint="http://127.0.0.1:9")
+    with socket.socket() as closed:  # a port that is taken, and where nobody answers
+        closed.bind(("127.0.0.1", 0))
+        nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with pytest.raises(BioclinError, match="bioclin fetch x -o FOLDER"):
+            fetch_encoder("x", on_hub, tmp_path / "b", endpoint=nowhere)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     huggingface_hub.utils.reset_sessions()
     with pytest.raises(BioclinError, match="HF_HUB_OFFLINE is set"):
@@ -292,27 +291,26 @@ def test_an_archive_that_breaks_off_goes_on(server, in_archive, tmp_path):
     assert (out / "config.json").read_bytes() == server.files["config.json"]
 
 
-@pytest.mark.parametrize("evil", ["../../evil.txt", "/etc/evil.txt"])
-def test_archives_that_reach_outside_are_not_unpacked(server, in_archive, tmp_path, evil):
-    server.archives["tiny.tar.gz"] = pack({**server.files, evil: b"x"}, home="")
-    with pytest.raises(BioclinError, match="outside of any folder: nothing is unpacked"):
-        fetch_encoder("bio-lm-base-pm", in_archive, tmp_path / "new", accept_licence=True)
-    assert not (tmp_path / "new" / "config.json").exists()
-    assert not list(tmp_path.glob("**/evil.txt"))
+def test_archives_that_reach_outside_are_not_unpacked(server, in_archive, tmp_path):
+    for evil in ("../../evil.txt", "/etc/evil.txt"):
+        server.archives["tiny.tar.gz"] = pack({**server.files, evil: b"x"}, home="")
+        with pytest.raises(BioclinError, match="outside of any folder: nothing is unpacked"):
+            fetch_encoder("bio-lm-base-pm", in_archive, tmp_path / "new", accept_licence=True)
+        assert not (tmp_path / "new" / "config.json").exists()
+        assert not list(tmp_path.glob("**/evil.txt"))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"no archive at all", "arrived damaged"),
-        (pack({"weights.bin": b""}), "holds no config.json"),
-        (pack({"config.json": b"{}"}), "holds no weights that torch reads"),
-    ],
-)
-def test_archives_that_hold_no_encoder(server, in_archive, tmp_path, content, message):
-    server.archives["tiny.tar.gz"] = content
-    with pytest.raises(BioclinError, match=message):
-        fetch_encoder("bio-lm-base-pm", in_archive, tmp_path / "new", accept_licence=True)
+def test_archives_that_hold_no_encoder(server, in_archive, tmp_path):
+    for number, (content, message) in enumerate(
+        (
+            (b"no archive at all", "arrived damaged"),
+            (pack({"weights.bin": b""}), "holds no config.json"),
+            (pack({"config.json": b"{}"}), "holds no weights that torch reads"),
+        )
+    ):
+        server.archives["tiny.tar.gz"] = content
+        with pytest.raises(BioclinError, match=message):
+            fetch_encoder("bio-lm-base-pm", in_archive, tmp_path / str(number), accept_licence=True)
 
 
 def test_links_in_archives_are_left_out(server, in_archive, tmp_path):

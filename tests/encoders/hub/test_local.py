@@ -20,18 +20,20 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "place",
-    ["home/encoders", "empty/encoders", "empty/assets/encoders", "no checkout/assets/encoders"],
-)
-@pytest.mark.parametrize("name", ["bsc-bio-ehr-es", "PlanTL-GOB-ES/bsc-bio-ehr-es"])
-def test_an_encoder_is_found_by_name(
-    elsewhere: Path, tiny_encoder: Path, place: str, name: str
-) -> None:
-    shutil.copytree(tiny_encoder, elsewhere / place / "bsc-bio-ehr-es")
-    assert Path(local.locate_encoder(name)).resolve() == elsewhere / place / "bsc-bio-ehr-es"
-    tokenizer, _ = load_pretrained(name, {})
-    assert tokenizer.is_fast
+def test_an_encoder_is_found_by_name(elsewhere: Path, tiny_encoder: Path) -> None:
+    for place in (
+        "home/encoders",
+        "empty/encoders",
+        "empty/assets/encoders",
+        "no checkout/assets/encoders",
+    ):
+        here = elsewhere / place / "bsc-bio-ehr-es"
+        shutil.copytree(tiny_encoder, here)
+        for name in ("bsc-bio-ehr-es", "PlanTL-GOB-ES/bsc-bio-ehr-es"):
+            assert Path(local.locate_encoder(name)).resolve() == here
+            tokenizer, _ = load_pretrained(name, {})
+            assert tokenizer.is_fast
+        shutil.rmtree(elsewhere / place)
 
 
 def test_a_folder_is_taken_before_a_name(elsewhere: Path, tiny_encoder: Path) -> None:
@@ -41,14 +43,11 @@ def test_a_folder_is_taken_before_a_name(elsewhere: Path, tiny_encoder: Path) ->
     assert local.locate_encoder("organisation/unknown") == "organisation/unknown"
 
 
-@pytest.mark.parametrize(
-    ("name", "remedy"),
-    [
+def test_a_missing_encoder_says_where_it_belongs(elsewhere: Path) -> None:
+    for name, remedy in (
         ("bsc-bio-ehr-es", "run `bioclin fetch bsc-bio-ehr-es"),
         ("bioclin-compact", "copy assets/encoders/bioclin-compact from a clone"),
-    ],
-)
-def test_a_missing_encoder_says_where_it_belongs(elsewhere: Path, name: str, remedy: str) -> None:
-    with pytest.raises(BioclinError, match=remedy) as error:
-        load_pretrained(name, {})
-    assert str(elsewhere / "home" / "encoders" / name) in str(error.value)
+    ):
+        with pytest.raises(BioclinError, match=remedy) as error:
+            load_pretrained(name, {})
+        assert str(elsewhere / "home" / "encoders" / name) in str(error.value)

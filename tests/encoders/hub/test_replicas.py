@@ -9,11 +9,14 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from thinc.api import fix_random_seed
+from transformers import AutoTokenizer
 
 from spacy_bioclin.catalog.encoders import load_encoders
 from spacy_bioclin.encoders.hub.inspection import inspect_encoder, lost_letters, tokenizer_kind
 from spacy_bioclin.packaging.build import build_wheel
 from spacy_bioclin.packaging.card import Provenance
+from tests.trained import HEAD, WORDS
 from tests.util import TEXTS, make_encoder
 
 # architecture, tokenizer, cased
@@ -29,17 +32,6 @@ REPLICAS = [
     ("deberta-v2", "unigram", True),
     ("distilbert", "wordpiece", True),
 ]
-WORDS = ["Paciente", "con", "neumonía", "en", "el", "Hospital", "General", "."]
-HEAD = {
-    "@architectures": "spacy-bioclin.CrfTagger.v1",
-    "dropout": 0.0,
-    "learn_rate_scale": 10.0,
-    "tok2vec": {
-        "@architectures": "spacy-transformers.TransformerListener.v1",
-        "grad_factor": 1.0,
-        "pooling": {"@layers": "reduce_mean.v1"},
-    },
-}
 
 
 def make_replica(folder: Path, architecture: str, tokenizer: str, cased: bool) -> Path:
@@ -72,6 +64,7 @@ def turn_into_bpe(path: Path) -> None:
 
 def train(encoder: Path) -> spacy.language.Language:
     """A few updates on one sentence, enough for a head that finds something."""
+    fix_random_seed(0)
     nlp = spacy.blank("es")
     model = {
         "@architectures": "spacy-bioclin.Encoder.v1",
@@ -87,7 +80,7 @@ def train(encoder: Path) -> spacy.language.Language:
     example = Example(words, reference)
     optimizer = nlp.initialize(lambda: [example])
     optimizer.learn_rate = 1e-2
-    for _ in range(10):
+    for _ in range(6):
         nlp.update([example], sgd=optimizer)
     return nlp
 
@@ -100,18 +93,25 @@ def predictions(nlp: spacy.language.Language) -> list[tuple[str, int, int, str]]
     ]
 
 
-# Of the others, tests/encoders/test_encoder.py has a quicker test.
-QUICK = {("bert", "bytes", True), ("roberta", "bytes", True), ("bert", "wordpiece", False)}
-
-
-@pytest.mark.parametrize(
-    ("architecture", "tokenizer", "cased"),
-    [one if one in QUICK else pytest.param(*one, marks=pytest.mark.slow) for one in REPLICAS],
-)
-def test_train_package_load(tmp_path, architecture, tokenizer, cased):
+@pytest.mark.parametrize(("architecture", "tokenizer", "cased"), REPLICAS)
+def test_inspection(tmp_path, architecture, tokenizer, cased):
     encoder = make_replica(tmp_path / "encoder", architecture, tokenizer, cased)
     inspection = inspect_encoder(encoder)
     assert inspection.usable, inspection.findings
+    own = AutoTokenizer.from_pretrained(encoder)
+    assert (tokenizer_kind(own), not lost_letters(own)) == (tokenizer, cased)
+
+
+# The architectures that tests/encoders/test_encoder.py loads need no quick test here.
+@pytest.mark.parametrize(
+    ("architecture", "tokenizer", "cased"),
+    [
+        one if one == ("bert", "bytes", True) else pytest.param(*one, marks=pytest.mark.slow)
+        for one in REPLICAS
+    ],
+)
+def test_train_package_load(tmp_path, architecture, tokenizer, cased):
+    encoder = make_replica(tmp_path / "encoder", architecture, tokenizer, cased)
     nlp = train(encoder)
     assert nlp.get_pipe("transformer").model.transformer.config.model_type == architecture
     own = nlp.get_pipe("transformer").model.tokenizer
