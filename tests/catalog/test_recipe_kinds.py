@@ -158,18 +158,14 @@ def train(config: Path, out: Path, recipe: str, *more: object) -> str:
 # Each config with one recipe; test_recipes.py has the other recipes.
 TRAINED = [
     ("lewis-2020-cls", "relations-markers"),
-    *(
-        pytest.param(*pair, marks=pytest.mark.slow)
-        for pair in (
-            ("oubiobert-blue", "relations"),
-            ("tinn-2021-base", "pairs"),
-            ("tinn-2021-similarity", "textcat"),
-            ("mulyar-2020", "pairs"),
-        )
-    ),
+    ("oubiobert-blue", "relations"),
+    ("tinn-2021-base", "pairs"),
+    ("tinn-2021-similarity", "textcat"),
+    ("mulyar-2020", "pairs"),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "config"), TRAINED)
 def test_recipes_train(
     recipe: str, config: str, tiny_encoder: Path, deep_encoder: Path, tmp_path: Path

@@ -21,9 +21,9 @@ from spacy_bioclin.corpora.report import LossReport
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.settings import read_settings, read_yaml
 
-# Tasks of entities; QUICK is trained in the default suite, TRAINED if -m slow: one of each format,
-# of each config that scripts/prepare.py chooses, and of each language.
-QUICK, TRAINED = "symptemist", ("meddocan", "nubes", "bc5cdr", "bc2gm", "quaero")
+# Tasks of entities that are trained: one of each format, of each config that scripts/prepare.py
+# chooses, and of each language.
+TRAINED = ("symptemist", "meddocan", "nubes", "bc5cdr", "bc2gm", "quaero")
 RELATIONS = ("bc5cdr-cid", "maccrobat2020-relations", "chemprot", "ddi2013", "ehealthkd-2021")
 TEMIST = ("distemist", "symptemist", "medprocner")
 N_DOCUMENTS = {
@@ -136,13 +136,8 @@ COUNTS: list[tuple[str, str, dict[str, int], int]] = [
 
 
 @pytest.mark.corpora
-@pytest.mark.parametrize(
-    ("name", "split", "counts", "n_ids"),
-    [
-        row if row[0] == "maccrobat2020" else pytest.param(*row, marks=pytest.mark.slow)
-        for row in COUNTS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "split", "counts", "n_ids"), COUNTS)
 def test_every_span_is_kept_or_counted(
     data_dir: Path, name: str, split: str, counts: dict[str, int], n_ids: int
 ) -> None:
@@ -287,9 +282,8 @@ def test_prepare(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.corpora
-@pytest.mark.parametrize(
-    "name", [QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in TRAINED)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINED)
 def test_prepare_and_train(
     data_dir: Path, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -149,6 +149,7 @@ def test_the_teacher_moves_with_the_student_but_is_neither_trained_nor_saved(tea
     assert {weight.device.type for weight in model.teacher.parameters()} == {"meta"}
 
 
+@pytest.mark.slow
 def test_student_of_some_layers(corpus: Path, teacher: Path, tmp_path: Path) -> None:
     whole = run(teacher, corpus, tmp_path, steps=12, every=12, learn_rate=2e-2)
     first, *_, last = whole["perplexity"]

@@ -41,7 +41,10 @@ def test_every_task_is_in_the_catalogue() -> None:
         assert named <= known, path.stem
 
 
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize(
+    "name",
+    ["blue", *(pytest.param(one, marks=pytest.mark.slow) for one in PAPERS if one != "blue")],
+)
 def test_every_trial_has_a_config(name: str, tmp_path: Path) -> None:
     for small in (False, True):
         plan = load(name, small=small)

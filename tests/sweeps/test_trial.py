@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.vocab import Vocab
 
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.errors import BioclinError
@@ -11,12 +12,13 @@ from spacy_bioclin.sweeps import trial as trial_module
 from spacy_bioclin.sweeps.plan import Plan, read_plan
 from spacy_bioclin.sweeps.results import CRASHED, DIVERGED, DONE, read_results
 from spacy_bioclin.sweeps.trial import make_config, prepare_corpora, run_trial
+from tests.sweeps.invented import write_corpus
 from tests.training.several import DRUGS, NOTES, make_ner, write_two
 from tests.training.several import make_config as make_several
 
 ROOT = Path(__file__).parents[2]
 PLAN = """
-tasks: {{demo: {{lang: en, layer: phi}}}}
+tasks: {{mine: {{path: {corpus}, lang: es, layer: phi}}}}
 encoders: {{tiny: {encoder}}}
 strategies: {{plain: {{}}, wrong: {{freeze_layers: 9}}}}
 learn_rates: [1.0e-3, 1.0e+30]
@@ -32,34 +34,40 @@ settings:
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("sweep")
-
-
 @pytest.fixture
-def plan(folder: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.chdir(ROOT)
-    (folder / "plan.yml").write_text(PLAN.format(encoder=tiny_encoder), encoding="utf-8")
-    return read_plan(folder / "plan.yml")
+    corpus = write_corpus(tmp_path / "mine", "entities", layer="phi")
+    text = PLAN.format(encoder=tiny_encoder, corpus=corpus)
+    (tmp_path / "plan.yml").write_text(text, encoding="utf-8")
+    return read_plan(tmp_path / "plan.yml")
 
 
-def test_corpora_are_drawn_once(plan: Plan, folder: Path) -> None:
-    corpora = prepare_corpora(plan, "demo", folder)
-    vocab = spacy.blank("en").vocab
+def test_corpora_are_drawn_once(plan: Plan, tmp_path: Path) -> None:
+    corpora = prepare_corpora(plan, "mine", tmp_path)
+    vocab = Vocab()
     sizes = {
         split: len(list(read_docs(corpora / f"{split}.spacy", vocab)))
         for split in ("train", "dev", "test")
     }
     assert sizes == {"train": 3, "dev": 2, "test": 2}
     before = (corpora / "train.spacy").stat().st_mtime_ns
-    prepare_corpora(plan, "demo", folder)
+    prepare_corpora(plan, "mine", tmp_path)
     assert (corpora / "train.spacy").stat().st_mtime_ns == before
-    assert plan.find_setup("demo").layer == "phi"
+    assert plan.find_setup("mine").layer == "phi"
+
+
+@pytest.mark.slow
+def test_a_corpus_of_the_catalogue(plan: Plan, tmp_path: Path) -> None:
+    demo = plan.tasks["mine"].model_copy(update={"path": None, "lang": "en"})
+    plan = plan.model_copy(update={"tasks": {"demo": demo}})
+    corpora = prepare_corpora(plan, "demo", tmp_path)
+    for split, size in (("train", 3), ("dev", 2), ("test", 2)):
+        assert len(list(read_docs(corpora / f"{split}.spacy", Vocab()))) == size
 
 
 def test_a_trial_is_trained_scored_and_cleared_away(
-    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [trial, *_] = plan.list_trials()
     losses = []
@@ -69,8 +77,8 @@ def test_a_trial_is_trained_scored_and_cleared_away(
         "score_split",
         lambda nlp, *rest: losses.append(nlp.pipe_names) or score(nlp, *rest),
     )
-    run_trial(plan, folder, -1, 1, trial)
-    [result] = read_results(folder, [trial])
+    run_trial(plan, tmp_path, -1, 1, trial)
+    [result] = read_results(tmp_path, [trial])
     assert result["status"] == DONE and result["error"] is None
     assert [step for step, _ in result["curve"]] == [0, 2]
     assert len(result["test"]["per_doc"]) == 2 and len(losses) == 2
@@ -78,39 +86,39 @@ def test_a_trial_is_trained_scored_and_cleared_away(
     assert tp + fn > 0
     assert result["test"]["f"] == pytest.approx(2 * tp / max(1, 2 * tp + fp + fn))
     assert result["settings"]["train_notes"] == 3
-    assert not (folder / "trials" / trial.name / "training").exists()
+    assert not (tmp_path / "trials" / trial.name / "training").exists()
 
 
-def test_dev_is_scored_by_the_layer_alone(plan: Plan, folder: Path) -> None:
+def test_dev_is_scored_by_the_layer_alone(plan: Plan, tmp_path: Path) -> None:
     [trial, *_] = plan.list_trials()
-    config = make_config(plan, trial, prepare_corpora(plan, "demo", folder))
+    config = make_config(plan, trial, prepare_corpora(plan, "mine", tmp_path))
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
     weights = nlp.config["training"]["score_weights"]
     assert {key: weight for key, weight in weights.items() if weight} == {"spans_phi_f": 1.0}
 
 
-def test_a_trial_that_diverges_says_at_which_rate(plan: Plan, folder: Path) -> None:
+def test_a_trial_that_diverges_says_at_which_rate(plan: Plan, tmp_path: Path) -> None:
     trial = plan.list_trials()[1]
-    run_trial(plan, folder, -1, 1, trial)
-    [result] = read_results(folder, [trial])
+    run_trial(plan, tmp_path, -1, 1, trial)
+    [result] = read_results(tmp_path, [trial])
     assert result["status"] == DIVERGED
     assert "training diverged: the loss of [components." in result["error"]
     assert "is nan at update" in result["error"] and "learning rate" in result["error"]
     assert result["dev"] is None
 
 
-def test_a_trial_that_cannot_be_set_up_says_why(plan: Plan, folder: Path) -> None:
+def test_a_trial_that_cannot_be_set_up_says_why(plan: Plan, tmp_path: Path) -> None:
     trial = plan.list_trials()[2]
-    run_trial(plan, folder, -1, 1, trial)
-    [result] = read_results(folder, [trial])
+    run_trial(plan, tmp_path, -1, 1, trial)
+    [result] = read_results(tmp_path, [trial])
     assert result["status"] == CRASHED
     assert "freeze_layers = 9" in result["error"] and "2 layers" in result["error"]
 
 
 def test_a_language_is_needed_for_a_corpus_of_ones_own(plan: Plan) -> None:
-    own = plan.tasks["demo"].model_copy(update={"path": "corpus", "lang": ""})
+    own = plan.tasks["mine"].model_copy(update={"path": "corpus", "lang": ""})
     with pytest.raises(BioclinError, match="has no lang"):
-        plan.model_copy(update={"tasks": {"demo": own}}).find_setup("demo")
+        plan.model_copy(update={"tasks": {"mine": own}}).find_setup("mine")
 
 
 @pytest.mark.slow

@@ -83,7 +83,9 @@ def test_chosen_values_are_said_and_stay_with_the_pipeline(
     assert result.exit_code == 0, result.output
     assert "a small encoder: 2 layers of width 16" in result.output
     assert result.output.count("(chosen for this encoder)") == 4
-    config = spacy.load(tmp_path / "out" / "model-last").config
+    nlp = spacy.load(tmp_path / "out" / "model-last")
+    assert nlp.pipe_names[-1] == "cleaner"
+    config = nlp.config
     found = [get(config, path) for path in (RATE, WARMUP, WINDOW, PARTS)]
     assert found == [2e-4, 0.05, 64, "auto"]  # this one cannot read 256
 

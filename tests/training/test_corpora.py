@@ -150,6 +150,7 @@ def test_notes_have_no_folds(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.corpora
+@pytest.mark.slow
 def test_real_corpora(data_dir: Path) -> None:
     rows = [
         ("rqe", "", [7732, 855, 302]),

@@ -84,6 +84,7 @@ def whole(tmp_path_factory, options):
     return out
 
 
+@pytest.mark.slow
 def test_output(whole, options):
     assert sorted(path.name for path in whole.iterdir()) == [
         *("ensemble.json", "members", "model", "run.json"),
@@ -141,6 +142,7 @@ def test_with_dev(options, tmp_path):
     assert found["dev"] == {} == spacy.load(tmp_path / "out" / "model").meta["performance"]
 
 
+@pytest.mark.slow
 def test_teaches_a_student(whole, options, tmp_path):
     config = ROOT / "configs" / "ner.cfg"
     text = tmp_path / "more.txt"

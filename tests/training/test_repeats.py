@@ -133,6 +133,7 @@ def test_a_frozen_encoder_needs_no_second_pass(tiny_encoder):
     assert embeddings(nlp).grad is before is None
 
 
+@pytest.mark.slow
 def test_several_tasks(tmp_path, tiny_encoder):
     """The second pass moves the weights, and is no second batch in the losses of the tasks."""
     paths = write_two(tmp_path)

@@ -24,7 +24,8 @@ def dry_run(*options: str) -> str:
     return " ".join(done.output.split())
 
 
-def test_tokens_and_warmup_by_hand() -> None:
+def test_tokens_warmup_and_weights_by_hand() -> None:
+    millions = {}
     for name, phase, tokens, warmup in (
         ("carrino-2022", 1, 125_000 * 2048 * 512, 10_000),
         ("lewis-2020", 1, 500_000 * 8192 * 512, 25_000),
@@ -38,6 +39,15 @@ def test_tokens_and_warmup_by_hand() -> None:
         assert (plan.tokens, plan.warmup_steps) == (tokens, warmup)
         assert plan.hours == pytest.approx(plan.steps * plan.pieces / 1e6 / 3600)
         assert plan.division.at_once * plan.division.passes == plan.sequences
+        if plan.weights:
+            millions[name] = round(plan.weights / 1e6)
+    # RoBERTa-base with 50,262 and 50,000 pieces, -large with 50,000, BERT-base with 32,000.
+    assert millions == {
+        "carrino-2022": 125,
+        "lewis-2020": 124,
+        "lewis-2020-large": 355,
+        "oubiobert": 111,
+    }
 
 
 def test_rates_by_hand() -> None:
@@ -48,18 +58,6 @@ def test_rates_by_hand() -> None:
     # With a power of one half a quarter of the steps that are left has half the rate.
     slower = PretrainSettings(steps=100, learn_rate=1.0, warmup=0, decay_power=0.5)
     assert dict(find_rates(slower, [0, 75, 100])) == pytest.approx({0: 1.0, 75: 0.5, 100: 0.0})
-
-
-def test_weights_are_those_of_the_papers_sizes() -> None:
-    # RoBERTa-base with 50,262 and 50,000 pieces, -large with 50,000, BERT-base with 32,000.
-    found = {n: make_plan(settings(n), r, pieces_per_second=1.0) for n, r in RECIPES.items()}
-    millions = {name: round(plan.weights / 1e6) for name, plan in found.items() if plan.weights}
-    assert millions == {
-        "carrino-2022": 125,
-        "lewis-2020": 124,
-        "lewis-2020-large": 355,
-        "oubiobert": 111,
-    }
 
 
 def test_dry_run_prints_the_schedule_beside_the_papers(tmp_path: Path, monkeypatch) -> None:
@@ -132,10 +130,6 @@ def test_without_a_start_the_message_names_the_command() -> None:
 def test_recipes_are_listed_and_shown() -> None:
     listed = CliRunner().invoke(app, ["recipes", "list"]).output
     assert all(name in listed for name in RECIPES) and "7,038 + 1,563" in listed
-    shown = CliRunner().invoke(app, ["recipes", "show", "carrino-2022"]).output
-    assert shown.startswith("carrino-2022:") and "# For `bioclin pretrain`" in shown
-    assert (
-        "batch_sequences: 65536" in CliRunner().invoke(app, ["recipes", "show", "oubiobert"]).output
-    )
-    unknown = CliRunner().invoke(app, ["recipes", "show", "oubio"])
-    assert unknown.exit_code == 1 and "is unknown" in unknown.output
+    shown = CliRunner().invoke(app, ["recipes", "show", "oubiobert"]).output
+    assert "oubiobert:\n" in shown and "# For `bioclin pretrain`" in shown
+    assert "batch_sequences: 65536" in shown
