@@ -96,30 +96,26 @@ def test_the_record_of_the_first_of_two_trainings_is_kept(built, tmp_path, monke
     assert joined == {**second, "earlier": [first]}
 
 
-def test_a_training_from_nothing_known_is_not_shipped(built, tmp_path, monkeypatch):
-    train(built, built / "start", steps=4, every=2)
+def test_what_is_not_shipped(built, tmp_path, monkeypatch):
+    """A training from elsewhere has no earlier ones; from nothing known, or on text without a known
+    licence, it is not shipped."""
+    out = tmp_path / "bioclin-sm"
+    train(built, built / "start", steps=2, every=2)
+    for _ in range(2):
+        assert "earlier" not in ship(built, out, monkeypatch)[0]
     (built / "start").rename(built / "elsewhere")
     with pytest.raises(SystemExit, match="went on from none of"):
-        ship(built, tmp_path / "bioclin-sm", monkeypatch)
-
-
-def test_a_training_from_elsewhere_has_no_earlier_ones(built, tmp_path, monkeypatch):
-    out = tmp_path / "bioclin-sm"
-    train(built, built / "start", steps=4, every=2)
-    assert "earlier" not in ship(built, out, monkeypatch)[0]
-    assert "earlier" not in ship(built, out, monkeypatch)[0]
-
-
-def test_text_without_a_known_licence_is_not_shipped(built, tmp_path, monkeypatch):
-    train(built, built / "start", steps=4, every=2)
+        ship(built, tmp_path / "unknown", monkeypatch)
+    (built / "elsewhere").rename(built / "start")
     report = json.loads((built / "clean" / "report.json").read_text())
     report["files"]["mine.txt.xz"] = report["files"]["spaccc.txt.xz"]
     (built / "clean" / "report.json").write_text(json.dumps(report))
     with pytest.raises(KeyError, match="mine"):
-        ship(built, tmp_path / "out", monkeypatch)
-    assert not (tmp_path / "out").exists()
+        ship(built, tmp_path / "unknown", monkeypatch)
+    assert not (tmp_path / "unknown").exists()
 
 
+@pytest.mark.slow
 def test_the_rate_rises_during_the_warm_up(built):
     train(built, built / "start", steps=20, every=20, warmup=0.5)
     path = built / "pretraining" / "checkpoint-20" / "trainer_state.json"

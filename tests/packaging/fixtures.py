@@ -1,7 +1,9 @@
-"""The pipelines that ship, installed."""
+"""Wheels: those that ship, a small one, and a quick way to make others."""
 
+import shutil
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,3 +18,37 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with zipfile.ZipFile(wheel) as file:
             file.extractall(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def demo_wheel(pipeline: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the shared pipeline, es_bioclin_demo 0.1, with the metrics of test_build.py."""
+    from spacy_bioclin.packaging.build import build_wheel
+
+    from .test_build import METRICS, PROVENANCE
+
+    out = tmp_path_factory.mktemp("packages")
+    made = build_wheel(
+        pipeline, out, name="demo", version="0.1", provenance=PROVENANCE, metrics=[METRICS]
+    )
+    assert list(out.iterdir()) == [made]  # nothing is left over
+    return made
+
+
+@pytest.fixture
+def _without_setuptools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let wheels be archives of what is laid out: setuptools takes a second for each."""
+
+    def make_builder(source: Path, runner: object) -> SimpleNamespace:
+        def build(kind: str, folder: Path) -> str:
+            made = folder / "made.whl"
+            [data] = source.glob("*/*/meta.json")
+            shutil.copy(source / "meta.json", data)  # as its setup.py does
+            with zipfile.ZipFile(made, "w") as file:
+                for path in source.glob("*_*/**/*"):
+                    file.write(path, path.relative_to(source))
+            return str(made)
+
+        return SimpleNamespace(build=build)
+
+    monkeypatch.setattr("spacy_bioclin.packaging.build.ProjectBuilder", make_builder)

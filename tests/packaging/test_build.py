@@ -39,29 +39,21 @@ PROVENANCE = Provenance(
 )
 
 
-@pytest.fixture(scope="module")
-def wheel(pipeline, tmp_path_factory):
-    out = tmp_path_factory.mktemp("packages")
-    made = build_wheel(
-        pipeline, out, name="demo", version="0.1", provenance=PROVENANCE, metrics=[METRICS]
-    )
-    assert list(out.iterdir()) == [made]  # nothing is left over
-    return made
-
-
 def read(wheel, name):
     with zipfile.ZipFile(wheel) as file:
         [found] = [entry for entry in file.namelist() if entry.endswith(name)]
         return file.read(found).decode("utf-8")
 
 
-def test_wheel_is_named_as_spacy_names_it(wheel):
-    assert wheel.name == "es_bioclin_demo-0.1-py3-none-any.whl"
-    assert "es_bioclin_demo = es_bioclin_demo" in read(wheel, "entry_points.txt")
+def test_wheel_is_named_as_spacy_names_it(demo_wheel):
+    assert demo_wheel.name == "es_bioclin_demo-0.1-py3-none-any.whl"
+    assert "es_bioclin_demo = es_bioclin_demo" in read(demo_wheel, "entry_points.txt")
 
 
-def test_wheel_requires_the_library_and_what_the_pipeline_uses(wheel):
-    wanted = HeaderParser().parsestr(read(wheel, ".dist-info/METADATA")).get_all("Requires-Dist")
+def test_wheel_requires_the_library_and_what_the_pipeline_uses(demo_wheel):
+    wanted = (
+        HeaderParser().parsestr(read(demo_wheel, ".dist-info/METADATA")).get_all("Requires-Dist")
+    )
     names = {requirement.split(">")[0].split("<")[0] for requirement in wanted}
     assert {"spacy-bioclin", "spacy-transformers"} <= names
     [ours] = [entry for entry in wanted if entry.startswith("spacy-bioclin")]
@@ -70,8 +62,8 @@ def test_wheel_requires_the_library_and_what_the_pipeline_uses(wheel):
     )
 
 
-def test_meta_holds_scores_and_licences(wheel):
-    meta = json.loads(read(wheel, "es_bioclin_demo-0.1/meta.json"))
+def test_meta_holds_scores_and_licences(demo_wheel):
+    meta = json.loads(read(demo_wheel, "es_bioclin_demo-0.1/meta.json"))
     assert meta["performance"]["ents_f"] == pytest.approx(8 / 9)
     assert meta["license"] == "corpus: CC BY 4.0; encoder: MIT"
     assert (meta["labels"]["ner"], meta["labels"]["phi"]) == (["DISEASE"], ["PLACE"])
@@ -84,17 +76,18 @@ def test_meta_holds_scores_and_licences(wheel):
     }
 
 
-def test_card_says_scores_licences_labels_and_limits(wheel):
-    card = read(wheel, "MODEL_CARD.md")
+def test_card_says_scores_licences_labels_and_limits(demo_wheel):
+    card = read(demo_wheel, "MODEL_CARD.md")
     assert "| DISEASE | 8 | 10 | 80.00 | 100.00 | 88.89 | 81.00–95.00 |" in card
     assert '- `phi` (`doc.spans["phi"]`): PLACE' in card
     assert "- `ner` (`doc.ents`): DISEASE" in card
     assert "| Licence of the corpus | CC BY 4.0 |" in card
     assert "is not anonymous" in card
     assert "| components.transformer.model.window | 32 |" in card
-    assert card == read(wheel, "es_bioclin_demo-0.1/README.md")
+    assert card == read(demo_wheel, "es_bioclin_demo-0.1/README.md")
 
 
+@pytest.mark.usefixtures("_without_setuptools")
 def test_several_corpora_with_their_scores_and_a_note(pipeline, tmp_path):
     phi = {
         "docs": 3,
@@ -148,6 +141,7 @@ def test_several_corpora_with_their_scores_and_a_note(pipeline, tmp_path):
         assert message in f"{done.exception} {done.output}"
 
 
+@pytest.mark.usefixtures("_without_setuptools")
 def test_without_metrics_the_card_says_so(pipeline, tmp_path):
     made = build_wheel(pipeline, tmp_path, name="x", version="1.0.0", provenance=Provenance())
     assert "No scores were given" in read(made, "MODEL_CARD.md")
@@ -155,7 +149,9 @@ def test_without_metrics_the_card_says_so(pipeline, tmp_path):
 
 
 @pytest.mark.parametrize("carry", [True, False])
-def test_knowledge_base_travels_with_its_licence(tmp_path, carry):
+def test_knowledge_base_travels_with_its_licence(tmp_path, carry, request):
+    if not carry:
+        request.getfixturevalue("_without_setuptools")
     source = {"file": "hospital.csv", "format": "table", "licence": "CC BY 4.0"}
     meta = {"name": "own list", "version": "3", "sources": [source]}
     build_kb([Concept("K1", "neumonía", "es")], tmp_path / "kb", meta=meta)
@@ -184,6 +180,7 @@ def test_knowledge_base_travels_with_its_licence(tmp_path, carry):
     assert [ent.kb_id_ for ent in doc.ents] == ["K1"]
 
 
+@pytest.mark.usefixtures("_without_setuptools")
 def test_no_path_of_what_the_linker_carries_is_in_the_package(tiny_encoder, tmp_path):
     kb = build_kb([Concept("K1", "cold"), Concept("K2", "flu")], tmp_path / "kb")
     names = NameEncoder(str(tiny_encoder), precision="fp32", device="cpu")

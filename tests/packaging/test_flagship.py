@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from scripts import flagship
 from scripts.terminology import linker_settings
+from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import read_docs, read_texts, write_docs
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
@@ -39,12 +40,20 @@ def run(*words: object) -> str:
     return result.output
 
 
+def run_here(*command: str) -> None:
+    """Run what the script would run in a process of its own."""
+    assert command[:2] == ("-m", "spacy_bioclin")
+    result = CliRunner().invoke(app, list(command[2:]))
+    assert result.exit_code == 0, result.output
+
+
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flagship")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setattr(flagship, "read_yaml", lambda path: {"es": RECIPE})
+        patch.setattr(flagship, "run", run_here)
         run("corpora", "es", folder / "corpora")
     return folder / "corpora"
 
@@ -93,13 +102,10 @@ def test_documents_that_share_text_with_held_out_ones_become_test(
     }
 
 
-def test_language_without_a_recipe(tmp_path: Path) -> None:
+def test_unknown_languages_and_corpora(tmp_path: Path) -> None:
     result = CliRunner().invoke(flagship.app, ["corpora", "fr", str(tmp_path / "corpora")])
     assert result.exit_code == 1
     assert "language 'fr': recipes.yml has es, en" in result.output
-
-
-def test_unknown_corpus_to_hold_out(tmp_path: Path) -> None:
     result = CliRunner().invoke(flagship.app, ["corpora", "es", str(tmp_path), "--quoted", "ncbi"])
     assert result.exit_code == 1
     assert "--quoted ncbi: choose from distemist," in result.output
@@ -110,6 +116,7 @@ def test_training_assembly_and_scores(
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(flagship, "read_yaml", lambda path: {"es": RECIPE})
+    monkeypatch.setattr(flagship, "run", run_here)
     of_labels = linker_settings("es")["types"].values()
     types = tuple({type.rstrip("*") for types in of_labels for type in types})
     concept = Concept("C1", "neumonía", "es", types=types)

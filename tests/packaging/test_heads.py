@@ -157,6 +157,7 @@ def build(nlp, folder, metrics=()):
     return read(made, "MODEL_CARD.md"), json.loads(read(made, "x-1/meta.json"))
 
 
+@pytest.mark.usefixtures("_without_setuptools")
 def test_card_of_relations(tmp_path):
     nlp = spacy.blank("es")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "DRUG", "pattern": "nolotil"}])
@@ -189,6 +190,7 @@ def test_card_of_relations(tmp_path):
     assert evaluation["relations"]["relations"]["gold_entities"]["docs"] == 3
 
 
+@pytest.mark.usefixtures("_without_setuptools")
 def test_card_of_categories(tmp_path):
     nlp = spacy.blank("es")
     nlp.add_pipe("textcat", name="urgency").add_label("URGENT")

@@ -30,14 +30,14 @@ def test_it_lists_what_each_config_is_for() -> None:
     assert "De-identification" in shown and "Train it with" not in shown
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_it_writes_a_config(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "my.cfg"
-    assert run(name, "-o", str(path))[0] == 0
-    written = util.load_config(path, interpolate=False)
-    assert written == util.load_config(ROOT / "configs" / f"{name}.cfg", interpolate=False)
-    head = path.read_text("utf-8").partition("[paths]")[0]
-    assert f"train {path} " in head and f"train configs/{name}.cfg" not in head
+def test_it_writes_a_config(tmp_path: Path) -> None:
+    for name in CONFIGS:
+        path = tmp_path / f"my-{name}.cfg"
+        assert run(name, "-o", str(path))[0] == 0
+        written = util.load_config(path, interpolate=False)
+        assert written == util.load_config(ROOT / "configs" / f"{name}.cfg", interpolate=False)
+        head = path.read_text("utf-8").partition("[paths]")[0]
+        assert f"train {path} " in head and f"train configs/{name}.cfg" not in head
     code, shown = run(name, "-o", str(path))
     assert code == 1 and "--overwrite" in shown
     assert run(name, "-o", str(path), "--overwrite")[0] == 0

@@ -3,8 +3,10 @@
 import hashlib
 import json
 import subprocess
+import sys
 from email.parser import HeaderParser
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -58,13 +60,31 @@ def test_wheel_is_small_holds_no_pickle_and_fits_this_version(path: Path) -> Non
     assert ours.specifier.contains(spacy_bioclin.__version__)
 
 
+def check_annotations(lang: str, found: dict[str, Any]) -> None:
+    assert not [name for name in NAMES[lang] if name in found["safe"]], found["safe"]
+    entities = {text.lower(): (label, negated) for text, label, negated, _ in found["entities"]}
+    fever, drug = ("fiebre", "amoxicilina") if lang == "es" else ("fever", "ibuprofen")
+    assert entities[fever][1] is True
+    assert entities[drug] == ("DRUG", False)
+    assert [kb_id for *_, kb_id in found["entities"] if kb_id]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("package", ["es_bioclin_sm", "en_bioclin_sm"])
+def test_wheel_works(package: str, shipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [config] = shipped.glob(f"{package}/{package}-*/config.cfg")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["", str(config.parent), NOTES[package[:2]]])
+        exec(CODE, {})
+    check_annotations(package[:2], json.loads(capsys.readouterr().out))
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("path", WHEELS, ids=lambda path: path.name)
 def test_wheel_works_in_a_clean_environment(path: Path, tmp_path: Path) -> None:
     package = path.name.split("-")[0]
-    lang = package[:2]
     python = install_apart(path, tmp_path / "env")
-    command = [str(python), "-c", CODE, package, NOTES[lang]]
+    command = [str(python), "-c", CODE, package, NOTES[package[:2]]]
     done = subprocess.run(
         command,
         capture_output=True,
@@ -75,10 +95,4 @@ def test_wheel_works_in_a_clean_environment(path: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert not [name for name in NAMES[lang] if name in found["safe"]], found["safe"]
-    entities = {text.lower(): (label, negated) for text, label, negated, _ in found["entities"]}
-    fever, drug = ("fiebre", "amoxicilina") if lang == "es" else ("fever", "ibuprofen")
-    assert entities[fever][1] is True
-    assert entities[drug] == ("DRUG", False)
-    assert [kb_id for *_, kb_id in found["entities"] if kb_id]
+    check_annotations(package[:2], json.loads(done.stdout))
