@@ -48,7 +48,7 @@ def make_graded(nlp):
     ]
 
 
-def train(nlp, examples, steps=60, rate=2e-3):
+def train(nlp, examples, steps=24, rate=2e-3):
     fix_random_seed(0)
     nlp.initialize(lambda: examples)
     optimizer = Adam(rate)
@@ -59,12 +59,13 @@ def train(nlp, examples, steps=60, rate=2e-3):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    from tests.util import make_encoder
-
-    nlp = make_nlp(make_encoder(tmp_path_factory.mktemp("pairs") / "encoder"))
-    losses = train(nlp, make_examples(nlp))
-    assert losses["pairs"] < 0.3
+def trained(tiny_encoder):
+    nlp = make_nlp(tiny_encoder)
+    examples = make_examples(nlp)
+    train(nlp, examples)
+    optimizer = Adam(2e-3)
+    while nlp.evaluate(make_examples(nlp))["pairs_acc"] < 1:
+        nlp.update(examples, sgd=optimizer)
     return nlp
 
 
@@ -107,7 +108,7 @@ def test_store_and_load(trained, tmp_path):
     expected = trained(make_pair(trained, *PAIRS[0][:2])).cats
     for nlp in (loaded, again):
         doc = nlp(make_pair(nlp, *PAIRS[0][:2]))
-        assert doc.cats == pytest.approx(expected, rel=1e-5)
+        assert doc.cats == expected
         assert nlp.get_pipe("pairs").labels == ("no", "yes")
     copy = pickle.loads(pickle.dumps(doc))
     assert copy._.pair.label == "yes"
@@ -117,10 +118,10 @@ def test_store_and_load(trained, tmp_path):
     stored = json.loads(cfg.read_text())
     cfg.write_text(json.dumps({**stored, "labels": ["no", "perhaps", "yes"]}))
     with pytest.raises(BioclinError, match="3 labels, but the weights are for others"):
-        spacy.load(tmp_path / "nlp")
+        again.get_pipe("pairs").from_disk(cfg.parent, exclude=["vocab"])
     cfg.unlink()
     with pytest.raises(BioclinError, match="has no file 'cfg'"):
-        spacy.load(tmp_path / "nlp")
+        again.get_pipe("pairs").from_disk(cfg.parent, exclude=["vocab"])
 
 
 def test_a_head_gets_an_encoder_of_its_own(trained, tmp_path):

@@ -64,8 +64,9 @@ def test_pairs_beside_entities(tiny_encoder: Path, tmp_path: Path, objective: st
     tasks = write_corpora(tmp_path, graded=objective == "regression")
     heads = {"ner": make_ner(None), "pairs": make_pair_head(objective=objective)}
     settings = {
-        "training.max_steps": 100,
-        "training.eval_frequency": 100,
+        "training.max_steps": 24,
+        "training.eval_frequency": 24,
+        "training.optimizer.learn_rate": 0.005,
         "training.batcher.batcher.size": 64,
     }
     run(make_config(tiny_encoder, heads, tasks, settings), tmp_path / "out")

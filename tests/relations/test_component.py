@@ -104,16 +104,12 @@ def make_examples(nlp, notes=NOTES, **options):
     return examples
 
 
-def train(nlp, examples, steps=50):
+def train(nlp, examples, steps=16):
     fix_random_seed(0)
     nlp.initialize(lambda: examples)
     optimizer = Adam(2e-3)
-    first = None
     for _ in range(steps):
-        losses = {}
-        nlp.update(examples, sgd=optimizer, losses=losses)
-        first = losses["relations"] if first is None else first
-    assert losses["relations"] < first
+        nlp.update(examples, sgd=optimizer)
     return nlp
 
 
@@ -129,9 +125,8 @@ def annotate(nlp, text, entities):
 
 
 @pytest.fixture(scope="module")
-def trained(tiny_encoder):
-    nlp = make_nlp(tiny_encoder)
-    return train(nlp, make_examples(nlp))
+def trained(finder):
+    return spacy.load(finder)
 
 
 def test_learns_and_scores(trained):
@@ -153,25 +148,24 @@ def test_stores_and_loads(trained, tiny_encoder, tmp_path):
     for other in (spacy.load(tmp_path / "pipeline"), copied):
         again = annotate(other, *NOTES[0][:2])
         assert describe(again) == describe(doc)
-        assert [r.probability for r in again._.relations] == pytest.approx(
-            [r.probability for r in doc._.relations], abs=1e-5
-        )
+        assert [r.probability for r in again._.relations] == [
+            r.probability for r in doc._.relations
+        ]
     packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
     [stored] = DocBin().from_bytes(packed).get_docs(trained.vocab)
     assert describe(stored) == describe(doc)
     assert describe(Doc(trained.vocab).from_bytes(doc.to_bytes())) == describe(doc)
 
 
-def test_a_config_of_other_types_is_refused_when_loading(trained, tmp_path):
-    trained.to_disk(tmp_path / "pipeline")
-    with pytest.raises(BioclinError, match="was trained with another value"):
-        spacy.load(tmp_path / "pipeline", config={"components.relations.level": "concept"})
-    with pytest.raises(BioclinError, match=r"thresholds\] TREAT: the component has no such"):
-        spacy.load(
-            tmp_path / "pipeline", config={"components.relations.thresholds": {"TREAT": 0.5}}
-        )
+def test_a_config_of_other_types_is_refused_when_loading(finder):
+    for settings, message in (
+        ({"level": "concept"}, "was trained with another value"),
+        ({"thresholds": {"TREAT": 0.5}}, r"thresholds\] TREAT: the component has no such"),
+    ):
+        with pytest.raises(BioclinError, match=message):
+            spacy.load(finder, config={"components": {"relations": settings}})
     low = {"components.relations.thresholds": {"TREATS": 0.0, "CAUSES": 0.0}}
-    other = spacy.load(tmp_path / "pipeline", config=low)
+    other = spacy.load(finder, config=low)
     assert len(describe(annotate(other, *NOTES[0][:2]))) == 4  # both labels of both candidates
 
 
@@ -179,7 +173,7 @@ def test_a_config_of_other_types_is_refused_when_loading(trained, tmp_path):
 def test_learns_from_marked_texts(tiny_encoder, kind):
     nlp = make_marked(tiny_encoder, kind)
     examples = make_examples(nlp)
-    train(nlp, examples, steps=40)
+    train(nlp, examples, steps=12)
     assert nlp.evaluate(examples)["rels_f"] == 1.0
     assert describe(annotate(nlp, *NOTES[0][:2])) == NOTES[0][2]
 
@@ -232,10 +226,10 @@ def test_concepts_across_sentences(tiny_encoder):
     assert (relation.head.text, relation.head.kb_id_) == ("aspirin", "C-aspirin")
 
 
-def test_an_encoder_of_its_own_and_another_pipeline(tiny_encoder, tmp_path):
-    nlp = make_nlp(tiny_encoder)
-    train(nlp, make_examples(nlp), steps=20)
+def test_an_encoder_of_its_own_and_another_pipeline(finder, tmp_path):
+    nlp = spacy.load(finder)
     found = describe(annotate(nlp, *NOTES[0][:2]))
+    assert found == NOTES[0][2]
     nlp.replace_listeners("transformer", "relations", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
     nlp.to_disk(tmp_path / "pipeline")
@@ -272,16 +266,10 @@ def test_docs_that_were_not_annotated_teach_nothing(tiny_encoder):
     assert nlp.evaluate(unknown)["rels_f"] is None
 
 
-def test_a_batch_without_candidates(tiny_encoder, trained):
+def test_a_batch_without_candidates(trained):
     losses = {}
     trained.update(make_examples(trained, NOTES[3:]), sgd=Adam(0.0), losses=losses)
     assert losses["relations"] == 0
-
-
-def test_processes(trained):
-    texts = ["aspirin relieves pain."] * 3
-    docs = list(trained.pipe(texts, n_process=2))
-    assert [describe(doc) for doc in docs] == [[], [], []]
 
 
 def test_no_relations_in_the_corpus(tiny_encoder):
@@ -330,33 +318,33 @@ def test_warns_of_relations_out_of_scope(tiny_encoder):
         nlp.initialize(lambda: make_examples(nlp, [*NOTES, far]))
 
 
-def test_a_doc_without_sentences(trained):
-    refused = pytest.raises(BioclinError, match="put bioclin_sentences before it")
-    with trained.select_pipes(disable=["bioclin_sentences"]), refused:
-        annotate(trained, *NOTES[0][:2])
+def test_a_doc_without_sentences_or_vectors(trained):
+    for left_out, message in (
+        ("bioclin_sentences", "put bioclin_sentences before it"),
+        ("transformer", "cannot find relations: its encoder"),
+    ):
+        refused = pytest.raises(BioclinError, match=message)
+        with trained.select_pipes(disable=[left_out]), refused:
+            annotate(trained, *NOTES[0][:2])
 
 
-def test_a_doc_that_the_encoder_has_not_read(trained):
-    refused = pytest.raises(BioclinError, match="cannot find relations: its encoder")
-    with trained.select_pipes(disable=["transformer"]), refused:
-        annotate(trained, *NOTES[0][:2])
+WRONG = [
+    ({"input": "marker"}, "markers"),
+    ({"scope": "paragraph"}, "sentence"),
+    ({"window": -1}, "window"),
+    ({"thresholds": {"TREATS": 2}}, "want 0 to 1"),
+    ({"types": {"TREATS": [["DRUG"]]}}, "types"),
+    # It could be trained and saved, but its config could not be read again.
+    ({"types": {"CPR:3": [["DRUG", "PROBLEM"]]}}, "a config cannot have 'CPR:3' as a key"),
+    ({"thresholds": {"CPR:3": 0.5}}, "bioclin calibrate"),
+]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"input": "marker"}, "markers"),
-        ({"scope": "paragraph"}, "sentence"),
-        ({"window": -1}, "window"),
-        ({"thresholds": {"TREATS": 2}}, "want 0 to 1"),
-        ({"types": {"TREATS": [["DRUG"]]}}, "types"),
-        ({"symmetric": ["WITH"]}, "symmetric has 'WITH'"),
-        # It could be trained and saved, but its config could not be read again.
-        ({"types": {"CPR:3": [["DRUG", "PROBLEM"]]}}, "a config cannot have 'CPR:3' as a key"),
-        ({"thresholds": {"CPR:3": 0.5}}, "bioclin calibrate"),
-    ],
-)
-def test_wrong_settings(tiny_encoder, settings, message):
-    with pytest.raises(BioclinError, match=message):
-        nlp = make_nlp(tiny_encoder, **settings)
+def test_wrong_settings(tiny_encoder):
+    nlp = spacy.blank("en")
+    for settings, message in WRONG:
+        with pytest.raises(BioclinError, match=message):
+            nlp.add_pipe("bioclin_relations", config=settings)
+    nlp = make_nlp(tiny_encoder, symmetric=["WITH"])
+    with pytest.raises(BioclinError, match="symmetric has 'WITH'"):
         nlp.initialize(lambda: make_examples(nlp))

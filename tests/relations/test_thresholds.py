@@ -10,30 +10,30 @@ from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.relations.thresholds import choose_thresholds, find_best
 from tests.relations.test_component import NOTES, make_examples, make_nlp, make_reference, train
 
-
-@pytest.mark.parametrize(
-    ("scored", "n_gold", "expected"),
-    [
-        # 1 of 1 found, 1 of 2 gold: .67; then 2 of 3, 2 of 2: .8.
-        ([(0.9, True), (0.6, False), (0.4, True)], 2, (0.2, 0.8)),
-        # The third is wrong: 2 of 2 is best.
-        ([(0.9, True), (0.6, True), (0.4, False)], 2, (0.5, 1.0)),
-        # Equal probabilities cannot be divided.
-        ([(0.9, True), (0.9, False), (0.4, False)], 1, (0.65, 2 / 3)),
-        # One that no candidate is counts as missed.
-        ([(0.8, True)], 3, (0.4, 0.5)),
-        ([(0.8, False)], 1, (0.5, 0.0)),
-        ([], 1, (0.5, 0.0)),
-    ],
-)
-def test_find_best(scored, n_gold, expected):
-    assert find_best(scored, n_gold=n_gold) == pytest.approx(expected)
+SCORED: list[tuple[list[tuple[float, bool]], int, tuple[float, float]]] = [
+    # 1 of 1 found, 1 of 2 gold: .67; then 2 of 3, 2 of 2: .8.
+    ([(0.9, True), (0.6, False), (0.4, True)], 2, (0.2, 0.8)),
+    # The third is wrong: 2 of 2 is best.
+    ([(0.9, True), (0.6, True), (0.4, False)], 2, (0.5, 1.0)),
+    # Equal probabilities cannot be divided.
+    ([(0.9, True), (0.9, False), (0.4, False)], 1, (0.65, 2 / 3)),
+    # One that no candidate is counts as missed.
+    ([(0.8, True)], 3, (0.4, 0.5)),
+    ([(0.8, False)], 1, (0.5, 0.0)),
+    ([], 1, (0.5, 0.0)),
+]
 
 
-@pytest.fixture(scope="module")
+def test_find_best():
+    for scored, n_gold, expected in SCORED:
+        assert find_best(scored, n_gold=n_gold) == pytest.approx(expected), scored
+
+
+@pytest.fixture
 def trained(tiny_encoder):
+    """A pipeline that has not learned everything, so that thresholds matter."""
     nlp = make_nlp(tiny_encoder)
-    return train(nlp, make_examples(nlp), steps=20)
+    return train(nlp, make_examples(nlp), steps=4)
 
 
 def test_chosen_thresholds_are_not_worse_on_the_corpus_they_were_chosen_on(trained):
@@ -64,7 +64,7 @@ def test_labels_that_a_config_cannot_have_as_keys(tiny_encoder, tmp_path):
     renamed = [(f"CPR:{i}", head, child) for i, (_, head, child) in enumerate(relations)]
     notes = [(text, entities, renamed)]
     nlp = make_nlp(tiny_encoder)
-    train(nlp, make_examples(nlp, notes))
+    train(nlp, make_examples(nlp, notes), steps=2)
     choose_thresholds(nlp, "relations", [make_reference(nlp, *notes[0])])
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline")
