@@ -13,48 +13,45 @@ from spacy_bioclin.errors import BioclinError
 KEY = "MzI1NjM0NTYzNDU2MzQ1NjM0NTYzNDU2MzQ1NjM0NTY="
 
 
-@pytest.mark.parametrize("around", ["{}", "{}\n", "{}\r\n", " {}\t\n\n", "\n{}"])
-def test_blanks_around_a_key_do_not_count(around, tmp_path, monkeypatch):
+def test_blanks_around_a_key_do_not_count(tmp_path, monkeypatch):
     path = tmp_path / "key"
-    path.write_bytes(around.format(KEY).encode())
-    monkeypatch.setenv("BIOCLIN_DEID_KEY", around.format(KEY))
-    assert read_key(path) == read_key() == KEY.encode()
+    for around in ("{}", "{}\n", "{}\r\n", " {}\t\n\n", "\n{}"):
+        path.write_bytes(around.format(KEY).encode())
+        monkeypatch.setenv("BIOCLIN_DEID_KEY", around.format(KEY))
+        assert read_key(path) == read_key() == KEY.encode(), around
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_a_key_in_another_encoding_is_not_another_key(encoding, end, tmp_path):
+def test_a_key_in_another_encoding_is_not_another_key(tmp_path):
     path = tmp_path / "key"
-    path.write_bytes((KEY + end).encode(encoding))
-    with pytest.raises(BioclinError, match=r"key: the key was saved as UTF-16.*plain text"):
-        read_key(path)
+    for encoding in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        for end in ("", "\n", "\r\n"):
+            path.write_bytes((KEY + end).encode(encoding))
+            with pytest.raises(BioclinError, match=r"key: the key was saved as UTF-16.*plain text"):
+                read_key(path)
 
 
-@pytest.mark.parametrize(
-    "content", [bytes(range(32)), b"\xff\xfe" + bytes(range(1, 31)), b"a" * 16]
-)
-def test_random_bytes_are_a_key(content, tmp_path):
+def test_random_bytes_are_a_key(tmp_path):
     path = tmp_path / "key"
-    path.write_bytes(content)
-    assert read_key(path) == content.strip()
+    for content in (bytes(range(32)), b"\xff\xfe" + bytes(range(1, 31)), b"a" * 16):
+        path.write_bytes(content)
+        assert read_key(path) == content.strip(), content
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_what_is_no_key(tmp_path):
+    rows = [
         (b"", "a key of 0 bytes can be guessed"),
         (b" \n", "a key of 0 bytes can be guessed"),
         (b"secreto\n", "a key of 7 bytes can be guessed"),
         (b"x" * 70_000, "more than 65,536 bytes"),
         (None, r"cannot be read \(Is a directory\)"),
-    ],
-)
-def test_what_is_no_key(content, message, tmp_path):
+    ]
     path = tmp_path / "key"
-    path.mkdir() if content is None else path.write_bytes(content)
-    with pytest.raises(BioclinError, match=message) as raised:
-        read_key(path)
-    assert "secreto" not in str(raised.value).removeprefix(str(path))
+    for content, message in rows:
+        path.unlink(missing_ok=True)
+        path.mkdir() if content is None else path.write_bytes(content)
+        with pytest.raises(BioclinError, match=message) as raised:
+            read_key(path)
+        assert "secreto" not in str(raised.value).removeprefix(str(path))
 
 
 def test_a_variable_that_is_not_utf_8(monkeypatch):

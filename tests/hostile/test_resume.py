@@ -1,5 +1,6 @@
 """Whatever is wrong with what an interrupted run has left, a resumed one writes the same bytes."""
 
+import itertools
 import json
 import os
 import shutil
@@ -43,14 +44,27 @@ def run(folder: Path, work=upper, settings=SETTINGS, *, resume=True, overwrite=F
 WANTED = b"".join(encode_lines([{"id": i, "text": f"NOTA {i}"}]) for i in range(N))
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory):
     """A run that was interrupted after two of three parts."""
+    tmp_path = tmp_path_factory.mktemp("interrupted")
     lines = (json.dumps({"id": i, "text": f"nota {i}"}) + "\n" for i in range(N))
     (tmp_path / "notes.jsonl").write_text("".join(lines))
     with pytest.raises(BioclinError, match=r"2 finished parts are kept; run .* with --resume"):
         run(tmp_path, stop_after_two)
     return tmp_path
+
+
+@pytest.fixture
+def fresh(interrupted, tmp_path):
+    """Copy it, as often as it is called."""
+    numbers = itertools.count()
+    return lambda: Path(shutil.copytree(interrupted, tmp_path / f"{next(numbers)}"))
+
+
+@pytest.fixture
+def folder(fresh):
+    return fresh()
 
 
 def parts_of(folder: Path) -> list[Path]:
@@ -75,15 +89,16 @@ MANIFESTS = {
 }
 
 
-@pytest.mark.parametrize("kind", MANIFESTS)
-def test_manifests(kind, folder):
-    manifest = manifest_of(folder)
-    manifest.write_bytes(MANIFESTS[kind](manifest.read_bytes()))
-    parts, counts = run(folder)
-    assert (folder / "out.jsonl").read_bytes() == WANTED
-    assert counts["written"] == N
-    assert parts.damaged == ([] if kind == "whole" else [MANIFEST])
-    assert not list(folder.glob(".out*"))
+def test_manifests(fresh):
+    for kind, change in MANIFESTS.items():
+        folder = fresh()
+        manifest = manifest_of(folder)
+        manifest.write_bytes(change(manifest.read_bytes()))
+        parts, counts = run(folder)
+        assert (folder / "out.jsonl").read_bytes() == WANTED, kind
+        assert counts["written"] == N, kind
+        assert parts.damaged == ([] if kind == "whole" else [MANIFEST]), kind
+        assert not list(folder.glob(".out*")), kind
 
 
 def test_a_manifest_of_other_settings(folder):
@@ -141,16 +156,17 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("kind", PARTS)
-def test_parts(kind, which, folder):
-    PARTS[kind](parts_of(folder)[which])
-    parts, counts = run(folder)
-    assert (folder / "out.jsonl").read_bytes() == WANTED
-    assert counts["written"] == counts["read"] == N
-    silent = kind in ("missing", "link to nothing")
-    assert [name[:8] for name in parts.damaged] == ([] if silent else [f"{which:08}"])
-    assert not list(folder.glob(".out*"))
+def test_parts(fresh):
+    for number, (kind, change) in enumerate(PARTS.items()):
+        folder, which = fresh(), number % 2
+        change(parts_of(folder)[which])
+        parts, counts = run(folder)
+        assert (folder / "out.jsonl").read_bytes() == WANTED, kind
+        assert counts["written"] == counts["read"] == N, kind
+        silent = kind in ("missing", "link to nothing")
+        named = [name[:8] for name in parts.damaged]
+        assert named == ([] if silent else [f"{which:08}"]), kind
+        assert not list(folder.glob(".out*")), kind
 
 
 def test_parts_in_other_places(folder):
