@@ -81,9 +81,8 @@ def test_names_that_are_none_are_refused():
             make_plan(**({"tasks": {name: "c"}} if name == "whole" else {"encoders": {name: "f"}}))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_trials_that_cannot_be_told_apart_or_run_are_refused():
+    for changes in (
         {"seeds": [1, 1]},
         {"learn_rates": [1e-5, 1.00000001e-5]},
         {"tasks": {"a": "c", "a-b": "c"}, "encoders": {"b-c": "f", "c": "f"}},
@@ -93,22 +92,20 @@ def test_names_that_are_none_are_refused():
         {"learn_rates": [float("inf")]},
         {"seeds": [-1]},
         {"seeds": [2**40]},
-    ],
-)
-def test_trials_that_cannot_be_told_apart_or_run_are_refused(changes):
-    with pytest.raises(ValueError, match=r"folder|want"):
-        make_plan(**changes)
+    ):
+        with pytest.raises(ValueError, match=r"folder|want"):
+            make_plan(**changes)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"trial": {"task', "null", "\x00" * 9])
-def test_damaged_results_are_one_error(tmp_path, content):
+def test_damaged_results_are_one_error(tmp_path):
     plan = make_plan()
     [trial] = plan.list_trials()
     folder = get_folder(tmp_path, trial)
     folder.mkdir(parents=True)
-    (folder / "result.json").write_text(content)
-    with pytest.raises(BioclinError, match=r"result\.json: "):
-        read_results(tmp_path, [trial])
+    for content in ("", "[]", "{}", '{"trial": {"task', "null", "\x00" * 9):
+        (folder / "result.json").write_text(content)
+        with pytest.raises(BioclinError, match=r"result\.json: "):
+            read_results(tmp_path, [trial])
 
 
 def test_result_of_another_trial_is_not_taken(tmp_path):
