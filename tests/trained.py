@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from thinc.api import fix_random_seed
+from thinc.api import Adam, fix_random_seed
 
 from tests.util import make_encoder
 
@@ -78,3 +79,14 @@ def _finds(nlp: spacy.language.Language, reference: Doc) -> bool:
     layers = [(one.ents, one.spans["phi"]) for one in (doc, reference)]
     found, gold = ([[(s.start, s.end, s.label_) for s in part] for part in one] for one in layers)
     return found == gold
+
+
+def train_on(nlp: Language, examples: list[Example], found: Callable[[], bool]) -> None:
+    """Train on until something is found: the tiny encoder is another one in each run, since the
+    trainers of tokenizers break ties at random."""
+    optimizer = Adam(2e-3)
+    for _ in range(300):
+        if found():
+            return
+        nlp.update(examples, sgd=optimizer)
+    raise AssertionError("it does not learn")

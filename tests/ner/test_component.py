@@ -12,6 +12,7 @@ from thinc.api import Adam, fix_random_seed
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.ner.gold import make_gold_tags
 from spacy_bioclin.ner.tags import MISSING
+from tests.trained import train_on
 
 NOTES = [
     ("Paciente con neumonía tratado con amoxicilina.", [(13, 21, "PROBLEM"), (34, 45, "DRUG")]),
@@ -77,7 +78,7 @@ def test_learns_stores_and_loads(tiny_encoder, tmp_path, architecture, scheme):
     nlp = make_nlp(tiny_encoder, model=model, scheme=scheme)
     examples = make_examples(nlp)
     train(nlp, examples)
-    assert nlp.evaluate(examples)["ents_f"] == 1.0
+    train_on(nlp, examples, lambda: nlp.evaluate(examples)["ents_f"] == 1)
     doc = nlp(NOTES[0][0])
     nlp.to_disk(tmp_path / "pipeline")
     blank = make_nlp(tiny_encoder, model=model, scheme=scheme)
@@ -98,7 +99,9 @@ def test_nested_labels_overlap_in_a_span_group(tiny_encoder):
     nlp = make_nlp(tiny_encoder, spans_key="all", nested=True)
     doc = nlp.make_doc(text)
     doc.spans["all"] = [doc.char_span(s, e, label=label) for s, e, label in spans]
-    train(nlp, [Example(nlp.make_doc(text), doc)], steps=20)
+    examples = [Example(nlp.make_doc(text), doc)]
+    train(nlp, examples)
+    train_on(nlp, examples, lambda: nlp.evaluate(examples)["spans_all_f"] == 1)
     found = nlp(text)
     group = found.spans["all"]
     assert sorted((s.start_char, s.end_char, s.label_) for s in group) == sorted(spans)
@@ -109,8 +112,14 @@ def test_nested_labels_overlap_in_a_span_group(tiny_encoder):
 @pytest.fixture(scope="module")
 def layered(tiny_encoder):
     """A pipeline whose spans are in doc.spans["phi"]."""
-    nlp = make_nlp(tiny_encoder, spans_key="phi", doubtful_from=0.0)
+    nlp = make_nlp(tiny_encoder, spans_key="phi")
     train(nlp, make_examples(nlp, "phi"))
+    train_on(
+        nlp,
+        make_examples(nlp, "phi"),
+        lambda: nlp.evaluate(make_examples(nlp, "phi"))["spans_phi_f"] == 1,
+    )
+    nlp.get_pipe("ner").cfg["doubtful_from"] = 0.0
     return nlp
 
 

@@ -61,7 +61,7 @@ def members(tiny_encoder, tmp_path_factory):
 def store_members(encoder, folder, **settings):
     folders = [folder / f"member{seed}" for seed in range(2)]
     for seed, path in enumerate(folders):
-        save_pipeline(make_member(encoder, 5 + seed, seed, **settings), path)
+        save_pipeline(make_member(encoder, 9 + seed, seed, **settings), path)
     return folders
 
 

@@ -21,6 +21,7 @@ from spacy_bioclin.ner.tags import MISSING, make_tag_sets
 from spacy_bioclin.types import GOLD_KEY
 from tests.ner.test_component import NOTES, make_examples, make_nlp, train
 from tests.ner.test_crf import all_paths, random_scores
+from tests.trained import train_on
 from tests.util import read_spans
 
 VOCAB = Vocab()
@@ -253,6 +254,8 @@ def test_two_corpora_of_different_labels_are_learned_together(tiny_encoder, nest
             doc.user_data[GOLD_KEY] = gold
             examples.append(eg)
     train(nlp, examples)
+    whole = make_examples(nlp, "x")
+    train_on(nlp, examples, lambda: nlp.evaluate(whole)["spans_x_f"] == 1)
     for text, spans in NOTES:
         doc = nlp(text)
         found = {(s.start_char, s.end_char, s.label_) for s in doc.spans["x"]}

@@ -10,6 +10,7 @@ from thinc.api import Adam, fix_random_seed
 
 from spacy_bioclin.annotations.pairs import PAIR_KEY, Pair, make_pair
 from spacy_bioclin.errors import BioclinError, BioclinWarning
+from tests.trained import train_on
 
 ENCODER = {"@architectures": "spacy-bioclin.Encoder.v1", "precision": "fp32"}
 # Neither text alone says whether a pair is a "yes".
@@ -63,9 +64,7 @@ def trained(tiny_encoder):
     nlp = make_nlp(tiny_encoder)
     examples = make_examples(nlp)
     train(nlp, examples)
-    optimizer = Adam(2e-3)
-    while nlp.evaluate(make_examples(nlp))["pairs_acc"] < 1:
-        nlp.update(examples, sgd=optimizer)
+    train_on(nlp, examples, lambda: nlp.evaluate(examples)["pairs_acc"] == 1)
     return nlp
 
 

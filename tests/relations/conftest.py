@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from thinc.api import Adam
 
 from tests.relations.test_component import make_examples, make_nlp, train
+from tests.trained import train_on
 
 
 @pytest.fixture(scope="session")
@@ -14,9 +14,7 @@ def finder(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     nlp = make_nlp(tiny_encoder)
     examples = make_examples(nlp)
     train(nlp, examples)
-    optimizer = Adam(2e-3)
-    while nlp.evaluate(make_examples(nlp))["rels_f"] < 1:
-        nlp.update(examples, sgd=optimizer)
+    train_on(nlp, examples, lambda: nlp.evaluate(examples)["rels_f"] == 1)
     folder = tmp_path_factory.mktemp("relations") / "nlp"
     nlp.to_disk(folder)
     return folder
