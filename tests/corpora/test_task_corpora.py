@@ -9,6 +9,7 @@ import spacy
 from spacy_bioclin.corpora.task_corpora import make_task_corpora
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import GIVEN_KEY, TASK_KEY
+from tests.corpora.errors import error_of, is_wrong
 from tests.training.several import DRUGS, NOTES, write_two
 
 
@@ -41,9 +42,8 @@ def test_spacy_train_is_refused(tmp_path: Path) -> None:
         corpus(spacy.blank("es"))
 
 
-@pytest.mark.parametrize(
-    ("tasks", "settings", "message"),
-    [
+def test_bad_settings() -> None:
+    rows: list[tuple[Any, Any, str]] = [
         ({}, {}, "has no tasks; add a section"),
         ({"a b": {"path": None}}, {}, "'a b' cannot be the name of a task"),
         ({"tasks": {"path": None}}, {}, "another name than"),
@@ -56,20 +56,24 @@ def test_spacy_train_is_refused(tmp_path: Path) -> None:
         ({"a": {"path": "x", "weight": float("inf")}}, {}, "weight = inf"),
         ({"a": {"path": "x"}}, {"max_tokens": -1}, "TaskCorpora.v1: max_tokens is -1"),
         ({"a": {"path": "x"}}, {"balance": "dw"}, "balance = 'dw': unknown; did you mean dwa"),
-    ],
-)
-def test_bad_settings(tasks: Any, settings: Any, message: str) -> None:
-    with pytest.raises(BioclinError, match=message):
-        make_task_corpora(tasks, **settings)
+    ]
+    wrong = [
+        (tasks, found)
+        for tasks, settings, message in rows
+        for found in [error_of(make_task_corpora, tasks, **settings)]
+        if is_wrong(found, message)
+    ]
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("path", "message"), [(None, "task a has no path; .*--corpora.train.tasks.a.path"), ("x", "x:")]
-)
-def test_a_corpus_that_is_not_there(path: str | None, message: str) -> None:
-    corpus = make_task_corpora({"a": {"path": path}})
-    with pytest.raises(BioclinError, match=message):
-        list(corpus.read(spacy.blank("es")))
+def test_a_corpus_that_is_not_there() -> None:
+    for path, message in (
+        (None, "task a has no path; .*--corpora.train.tasks.a.path"),
+        ("x", "x:"),
+    ):
+        corpus = make_task_corpora({"a": {"path": path}})
+        with pytest.raises(BioclinError, match=message):
+            list(corpus.read(spacy.blank("es")))
 
 
 def test_each_task_says_whether_spans_are_given(tmp_path: Path) -> None:

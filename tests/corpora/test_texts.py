@@ -1,3 +1,5 @@
+"""Tables of texts and pairs -> Docs; errors name line and column and quote no text."""
+
 import json
 from pathlib import Path
 from typing import Any
@@ -123,9 +125,8 @@ def test_bad_rows_are_skipped_and_counted(tmp_path: Path) -> None:
 SECRET = "Xabina Uribe"  # stands for a text
 
 
-@pytest.mark.parametrize(
-    ("content", "columns", "settings", "message"),
-    [
+def test_errors_name_line_and_column(tmp_path: Path) -> None:
+    rows: list[tuple[str, Columns, Any, str]] = [
         ("", TEXT, {}, "empty; want a row with the names"),
         ("text,kind\n", TEXT, {}, "no rows to convert"),
         ("txt,kind\nx,A\n", TEXT, {}, "no column 'text'; did you mean txt? there are txt, kind"),
@@ -164,19 +165,17 @@ SECRET = "Xabina Uribe"  # stands for a text
             "line 3, column n: the row at line 2 has the same id",
         ),
         ('text,kind\n"x', TEXT, {}, "line 2: a quotation mark"),
-    ],
-)
-def test_errors_name_line_and_column(
-    tmp_path: Path, content: str, columns: Columns, settings: Any, message: str
-) -> None:
-    error = get_error(write(tmp_path, content), columns, **settings)
-    assert message in error
-    assert SECRET not in error
+    ]
+    wrong: list[object] = []
+    for content, columns, settings, message in rows:
+        error = get_error(write(tmp_path, content), columns, **settings)
+        if message not in error or SECRET in error:
+            wrong.append((content, error))
+    assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
+def test_errors_of_json_lines(tmp_path: Path) -> None:
+    rows = [
         (f'{{"text": "{SECRET}"', "line 1, not a JSON object"),
         (f'["{SECRET}"]', "line 1, not a JSON object"),
         ('{"text": 7, "kind": "A"}', "line 1, column text: not a string"),
@@ -188,12 +187,13 @@ def test_errors_name_line_and_column(
         ('{"text": "x", "kind": null}', "line 1, column kind: empty"),
         ('{"text": "\\ud800", "kind": "A"}', "line 1, column text: has half a surrogate pair"),
         ('{"text": null, "kind": "A"}', "line 1, column text: empty"),
-    ],
-)
-def test_errors_of_json_lines(tmp_path: Path, line: str, message: str) -> None:
-    error = get_error(write(tmp_path, line, "t.jsonl"), TEXT)
-    assert message in error
-    assert SECRET not in error
+    ]
+    wrong: list[object] = []
+    for line, message in rows:
+        error = get_error(write(tmp_path, line, "t.jsonl"), TEXT)
+        if message not in error or SECRET in error:
+            wrong.append((line, error))
+    assert not wrong
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

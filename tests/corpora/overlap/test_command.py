@@ -16,7 +16,7 @@ from spacy_bioclin.corpora.overlap.lists import read_id_list
 from spacy_bioclin.corpora.readers import make_corpus
 from spacy_bioclin.errors import BioclinWarning
 from spacy_bioclin.types import GOLD_KEY
-from tests.corpora.overlap.test_docs import NLP, SECRET, write_cases
+from tests.corpora.overlap.test_docs import SECRET, get_nlp, write_cases
 
 
 def overlap(*args: str | Path) -> Result:
@@ -43,7 +43,7 @@ def test_the_list_makes_a_corpus_clean(tmp_path: Path, monkeypatch: pytest.Monke
     assert "3 ids of documents" in result.stdout and SECRET not in result.output
     assert read_id_list(listed) == {"case-1", "case-4", "case-7"}
     with pytest.warns(BioclinWarning, match="2 of 6 documents"):
-        left = [eg.reference for eg in make_corpus(train, leave_out=listed)(NLP)]
+        left = [eg.reference for eg in make_corpus(train, leave_out=listed)(get_nlp())]
     write_docs(left, tmp_path / "left.spacy")
     assert not any(
         find_overlaps([tmp_path / "left.spacy"], [test, other])[
@@ -67,7 +67,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     ):
         result = overlap(*arguments)
         assert result.exit_code and message in result.stderr and SECRET not in result.stderr
-    plain = [NLP(doc.text) for doc in read_docs(train, Vocab())]
+    plain = [get_nlp()(doc.text) for doc in read_docs(train, Vocab())]
     write_docs(plain, tmp_path / "plain.spacy")
     listed = tmp_path / "list.txt"
     result = overlap(tmp_path / "plain.spacy", "--held-out", train, "-o", listed)

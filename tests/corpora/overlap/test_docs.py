@@ -1,5 +1,6 @@
 """Leaving documents out of training corpora, and refusing the text of test splits."""
 
+import functools
 import random
 import warnings
 import zlib
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.util import load_config
 from thinc.api import Config
@@ -22,10 +24,15 @@ from spacy_bioclin.corpora.task_corpora import make_task_corpora
 from spacy_bioclin.errors import BioclinError, BioclinWarning
 from spacy_bioclin.training.loop import describe_run
 from spacy_bioclin.types import GOLD_KEY, AnnotatedText
+from tests.corpora.errors import is_wrong
 from tests.hostile.inputs.files import mutated, truncated
 
-NLP = spacy.blank("es")
 SECRET = "Pérez"
+
+
+@functools.cache
+def get_nlp() -> Language:
+    return spacy.blank("es")
 
 
 def case(number: int, n_words: int = 40) -> str:
@@ -36,7 +43,9 @@ def case(number: int, n_words: int = 40) -> str:
 
 def write(path: Path, texts: Mapping[str, str]) -> Path:
     """Write Docs with ids."""
-    write_docs((make_gold_doc(NLP, AnnotatedText(id, text)) for id, text in texts.items()), path)
+    write_docs(
+        (make_gold_doc(get_nlp(), AnnotatedText(id, text)) for id, text in texts.items()), path
+    )
     return path
 
 
@@ -63,16 +72,17 @@ def listed(tmp_path: Path) -> Path:
 # -- reading -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shard_tokens", [50, 10**6])
-def test_texts_are_those_of_the_docs(tmp_path: Path, shard_tokens: int) -> None:
+def test_texts_are_those_of_the_docs(tmp_path: Path) -> None:
     texts = {"a": "Uno  dos\r\n\ttres. ", "b": "", "ñ": "x\u0301 😀\ufeff " * 30, "c": " "}
-    docs = [make_gold_doc(NLP, AnnotatedText(id, text)) for id, text in texts.items()]
-    write_docs([*docs, NLP("sin id")], tmp_path / "x.spacy", shard_tokens=shard_tokens)
+    docs = [make_gold_doc(get_nlp(), AnnotatedText(id, text)) for id, text in texts.items()]
     expected = [*texts.items(), ("", "sin id")]
-    assert list(read_texts(tmp_path / "x.spacy")) == expected
-    assert [doc.text for doc in read_docs(tmp_path / "x.spacy", NLP.vocab)] == [
-        text for _, text in expected
-    ]
+    for shard_tokens in (50, 10**6):
+        path = tmp_path / f"{shard_tokens}.spacy"
+        write_docs([*docs, get_nlp()("sin id")], path, shard_tokens=shard_tokens)
+        assert list(read_texts(path)) == expected
+        assert [doc.text for doc in read_docs(path, get_nlp().vocab)] == [
+            text for _, text in expected
+        ]
     DocBin(docs=docs).to_disk(tmp_path / "plain.spacy")  # without user data
     assert list(read_texts(tmp_path / "plain.spacy")) == [("", text) for text in texts.values()]
 
@@ -87,9 +97,8 @@ def test_a_list_of_ids(tmp_path: Path, listed: Path) -> None:
     assert read_id_list(listed) == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_what_is_no_list(train: Path, listed: Path) -> None:
+    rows = [
         (b"", "leave-out.txt: is empty; want the id"),
         (b"\n  \n", "is empty"),
         (bytes(range(256)) * 20, "line 1 is not an id"),
@@ -97,20 +106,23 @@ def test_a_list_of_ids(tmp_path: Path, listed: Path) -> None:
         (b"case-1\nP\xc3\xa9rez\x00\n", "line 2 is not an id; want the id of a document on each"),
         (b"case-1\n\n" + f"{SECRET} ingresa ".encode() * 50, "line 3 is not an id"),
         (f"{SECRET}\nfiebre".encode(), "none of its 2 ids is a document of .*train.spacy"),
-    ],
-)
-def test_what_is_no_list(train: Path, listed: Path, content: bytes, message: str) -> None:
-    listed.write_bytes(content)
-    with pytest.raises(BioclinError, match=message) as error:
-        list(make_corpus(train, leave_out=listed)(NLP))
-    assert SECRET not in str(error.value) and "Pérez" not in str(error.value.__context__)
+    ]
+    wrong: list[object] = []
+    for content, message in rows:
+        listed.write_bytes(content)
+        with pytest.raises(BioclinError) as error:
+            list(make_corpus(train, leave_out=listed)(get_nlp()))
+        behind = str(error.value.__context__)
+        if is_wrong(str(error.value), message, SECRET) or SECRET in behind:
+            wrong.append((content, error.value, behind))
+    assert not wrong
 
 
 def test_a_list_that_is_not_there(train: Path, tmp_path: Path) -> None:
     for path, message in ((tmp_path / "no", "no such file"), (tmp_path, "is a folder")):
         reader = make_corpus(train, leave_out=path)  # `spacy debug config` accepts it
         with pytest.raises(BioclinError, match=message):
-            list(reader(NLP))
+            list(reader(get_nlp()))
 
 
 def test_ids_that_cannot_be_listed() -> None:
@@ -125,10 +137,10 @@ def test_ids_that_cannot_be_listed() -> None:
 
 
 def test_listed_documents_are_left_out_with_all_their_parts(train: Path, listed: Path) -> None:
-    whole = list(make_corpus(train, max_tokens=10)(NLP))
+    whole = list(make_corpus(train, max_tokens=10)(get_nlp()))
     reader = make_corpus(train, max_tokens=10, leave_out=listed)
     with pytest.warns(BioclinWarning) as shown:
-        parts = list(reader(NLP))
+        parts = list(reader(get_nlp()))
     assert [str(warning.message) for warning in shown] == [
         f"left out, as {listed} says: 2 of 6 documents of {train}; 1 of its 3 ids match no document"
     ]
@@ -136,26 +148,28 @@ def test_listed_documents_are_left_out_with_all_their_parts(train: Path, listed:
     assert ids(parts) == left and len(left) > 4
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it is said once
-        assert ids(reader(NLP)) == ids(make_corpus(train, max_tokens=10, leave_out=listed)(NLP))
+        assert ids(reader(get_nlp())) == ids(
+            make_corpus(train, max_tokens=10, leave_out=listed)(get_nlp())
+        )
 
 
 def test_a_list_without_ids_leaves_nothing_out(train: Path, listed: Path) -> None:
     listed.write_text("# nothing\n")
-    assert len(ids(make_corpus(train, leave_out=listed)(NLP))) == 6
+    assert len(ids(make_corpus(train, leave_out=listed)(get_nlp()))) == 6
 
 
 def test_docs_without_ids_are_read(tmp_path: Path, listed: Path) -> None:
-    docs = [make_gold_doc(NLP, AnnotatedText("case-1", "Uno.")), NLP("Sin id.")]
+    docs = [make_gold_doc(get_nlp(), AnnotatedText("case-1", "Uno.")), get_nlp()("Sin id.")]
     write_docs(docs, tmp_path / "x.spacy")
     with pytest.warns(BioclinWarning):
-        read = list(make_corpus(tmp_path / "x.spacy", leave_out=listed)(NLP))
+        read = list(make_corpus(tmp_path / "x.spacy", leave_out=listed)(get_nlp()))
     assert [eg.reference.text for eg in read] == ["Sin id."]
 
 
 def test_a_list_of_everything(train: Path, listed: Path) -> None:
     listed.write_text("".join(f"case-{i}\n" for i in range(6)))
     with pytest.raises(BioclinError, match=r"train.spacy: all of its documents are in .*leave-out"):
-        list(make_corpus(train, leave_out=listed)(NLP))
+        list(make_corpus(train, leave_out=listed)(get_nlp()))
 
 
 def test_every_task_leaves_them_out(train: Path, listed: Path, tmp_path: Path) -> None:
@@ -164,7 +178,7 @@ def test_every_task_leaves_them_out(train: Path, listed: Path, tmp_path: Path) -
     tasks = {"a": {"path": str(train)}, "b": {"path": str(other)}}
     corpora = make_task_corpora(tasks, leave_out=listed)
     with pytest.warns(BioclinWarning, match=r"2 of 6 documents of .*, 2 of 3 .*other.spacy$"):
-        assert ids(corpora.read(NLP)) == [f"case-{i}" for i in (0, 2, 3, 5, 8)]
+        assert ids(corpora.read(get_nlp())) == [f"case-{i}" for i in (0, 2, 3, 5, 8)]
 
 
 # -- test splits ---------------------------------------------------------------------------------
@@ -190,7 +204,7 @@ def test_training_on_a_test_split_is_refused(train: Path, tmp_path: Path) -> Non
     tasks = {"a": {"path": str(train)}}
     corpora = make_task_corpora(tasks, held_out=[test])
     with pytest.raises(BioclinError) as error:
-        next(corpora.read(NLP, head="ner"))
+        next(corpora.read(get_nlp(), head="ner"))
     assert str(error.value) == (
         "spacy-bioclin.TaskCorpora.v1: training documents hold text of the test splits in "
         f"held_out: 4 of {train} with {test} (case-0, case-2, case-3 and 1 more). Leave them out: "
@@ -198,20 +212,20 @@ def test_training_on_a_test_split_is_refused(train: Path, tmp_path: Path) -> Non
         '"leave-out.txt"; or set allow_overlap = true'
     )
     allowed = make_task_corpora(tasks, held_out=[test], allow_overlap=True)
-    assert len(ids(allowed.read(NLP))) == 6
+    assert len(ids(allowed.read(get_nlp()))) == 6
     (tmp_path / "list").write_text("case-0\ncase-2\ncase-3\ncase-5\n")
     chosen = make_task_corpora(tasks, held_out=[test], leave_out=tmp_path / "list")
     with pytest.warns(BioclinWarning):
-        assert ids(chosen.read(NLP)) == ["case-1", "case-4"]
+        assert ids(chosen.read(get_nlp())) == ["case-1", "case-4"]
 
 
 def test_a_corpus_that_has_changed_is_checked_again(train: Path, tmp_path: Path) -> None:
     test = write_cases(tmp_path / "test.spacy", (8, 9))
     tasks = {"a": {"path": str(train)}}
-    assert len(ids(make_task_corpora(tasks, held_out=[test]).read(NLP))) == 6
+    assert len(ids(make_task_corpora(tasks, held_out=[test]).read(get_nlp()))) == 6
     write_cases(train, range(9))
     with pytest.raises(BioclinError, match="1 of "):
-        list(make_task_corpora(tasks, held_out=[test]).read(NLP))
+        list(make_task_corpora(tasks, held_out=[test]).read(get_nlp()))
 
 
 def test_test_splits_that_cannot_be_compared(train: Path, tmp_path: Path) -> None:
@@ -226,7 +240,7 @@ def test_test_splits_that_cannot_be_compared(train: Path, tmp_path: Path) -> Non
     ):
         corpora = make_task_corpora({"a": {"path": str(train)}}, held_out=[path])
         with pytest.raises(BioclinError, match=message) as error:
-            list(corpora.read(NLP))
+            list(corpora.read(get_nlp()))
         assert SECRET not in str(error.value)
 
 
@@ -245,12 +259,12 @@ def test_settings_from_a_config(train: Path, listed: Path, tmp_path: Path) -> No
     config = Config().from_str("\n".join(line.strip() for line in text.splitlines()))
     resolved = spacy.registry.resolve(config)["corpora"]["train"]
     with pytest.warns(BioclinWarning):
-        assert ids(resolved.read(NLP)) == ["case-0", "case-2", "case-3", "case-5"]
+        assert ids(resolved.read(get_nlp())) == ["case-0", "case-2", "case-3", "case-5"]
 
 
 def test_configs_name_the_setting() -> None:
     for path in (Path(__file__).parents[3] / "configs").glob("*.cfg"):
-        for reader in load_config(path)["corpora"].values():
+        for reader in load_config(path, interpolate=False)["corpora"].values():
             assert reader["leave_out"] is None
 
 

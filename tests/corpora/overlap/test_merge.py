@@ -1,8 +1,10 @@
 """Corpora that annotate the same notes for different labels, as one corpus."""
 
+import functools
 from pathlib import Path
 
 import pytest
+from spacy.language import Language
 from spacy.tokens import Doc
 from typer.testing import CliRunner
 
@@ -16,15 +18,19 @@ from spacy_bioclin.spans import annotated_labels
 from spacy_bioclin.types import GOLD_KEY, AnnotatedText, SpanAnnotation
 
 TEXT = "Paciente con tos y diabetes."
-NLP = make_nlp("es")
 WORDS = {"SYMPTOM": "tos", "DISEASE": "diabetes", "ALL": "tos y diabetes"}
+
+
+@functools.cache
+def get_nlp() -> Language:
+    return make_nlp("es")
 
 
 def make_doc(label: str, text: str = TEXT, id: str = "d1", layer: str = "clinical") -> Doc:
     start = text.index(WORDS[label])
     span = SpanAnnotation("T1", label, ((start, start + len(WORDS[label])),), WORDS[label], ("C1",))
     annotated = AnnotatedText(id, text, (span,))
-    return make_gold_doc(NLP, annotated, layers={"*": layer}, annotated_labels=[label])
+    return make_gold_doc(get_nlp(), annotated, layers={"*": layer}, annotated_labels=[label])
 
 
 def describe(doc: Doc, layer: str = "clinical") -> list[tuple[str, str, str]]:
@@ -82,7 +88,7 @@ def test_the_same_label_twice_and_unknown_labels_are_errors() -> None:
     with pytest.raises(BioclinError, match=r"a: document d1 does not say .* --annotated"):
         merge_docs({"a": [doc], "b": [make_doc("DISEASE")]})
     with pytest.raises(BioclinError, match="b: document without id does not say"):
-        merge_docs({"a": [make_doc("DISEASE")], "b": [NLP(TEXT)]})
+        merge_docs({"a": [make_doc("DISEASE")], "b": [get_nlp()(TEXT)]})
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -93,10 +99,10 @@ def test_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["merge", *inputs, "-o", str(out)])
     assert result.exit_code == 0, result.output
     assert "1 documents" in result.output and "1 of them" in result.output
-    [doc] = read_docs(out, NLP.vocab)
+    [doc] = read_docs(out, get_nlp().vocab)
     assert [label for _, label, _ in describe(doc)] == ["SYMPTOM", "DISEASE"]
     assert CliRunner().invoke(app, ["merge", *inputs, "-o", str(out)]).exit_code == 1
     refused = CliRunner().invoke(app, ["merge", *inputs, "-o", inputs[0], "--overwrite"])
     assert refused.exit_code == 1
-    [doc] = read_docs(Path(inputs[0]), NLP.vocab)
+    [doc] = read_docs(Path(inputs[0]), get_nlp().vocab)
     assert [label for _, label, _ in describe(doc)] == ["SYMPTOM"]

@@ -37,7 +37,7 @@ SPANS = "T1\tX 0 5\tDolor\nT2\tX 10 20\tmetástasis\nT3\tY 21 29\thepática\n"
 PAIN, METASTASIS, HEPATIC = (0, 5, "X"), (10, 20, "X"), (21, 29, "Y")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def nlp() -> Language:
     return spacy.blank("es")
 
@@ -216,17 +216,16 @@ def write_note(folder: Path, ann: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("option, labels", [("all", ["Loc", "Far"]), ("Far,Loc", ["Loc", "Far"]),
-                                            ("Far", ["Far"])])  # fmt: skip
-def test_convert_with_relations(tmp_path: Path, option: str, labels: list[str]) -> None:
+def test_convert_with_relations(tmp_path: Path) -> None:
     notes = write_note(tmp_path / "notes", "R1\tLoc Arg1:T2 Arg2:T3\nR2\tFar Arg1:T1 Arg2:T2\n")
-    out = tmp_path / "x.spacy"
-    words = ["convert", "brat", str(notes), str(out), "--lang", "es", "--relations", option]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    (doc,) = read_docs(out, spacy.blank("es").vocab)
-    assert [relation.label for relation in get_gold_relations(doc) or ()] == labels
-    assert "relations_kept" in done.output
+    for option, labels in (("all", ["Loc", "Far"]), ("Far,Loc", ["Loc", "Far"]), ("Far", ["Far"])):
+        out = tmp_path / f"{option}.spacy"
+        words = ["convert", "brat", str(notes), str(out), "--lang", "es", "--relations", option]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        (doc,) = read_docs(out, spacy.blank("es").vocab)
+        assert [relation.label for relation in get_gold_relations(doc) or ()] == labels
+        assert "relations_kept" in done.output
 
 
 def test_labels_that_no_relation_has(tmp_path: Path) -> None:
@@ -242,16 +241,14 @@ def test_labels_that_no_relation_has(tmp_path: Path) -> None:
     assert reports[0].to_dict()["unused_relations"] == ["loc"]
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
+def test_bad_options(tmp_path: Path) -> None:
+    rows = [
         (["--relations", "Loc,,Far"], "--relations wants labels"),
         (["--relations", "all", "--to", "bioc"], "--relations: only Docs have this"),
-    ],
-)
-def test_bad_options(tmp_path: Path, options: list[str], message: str) -> None:
+    ]
     notes = write_note(tmp_path / "notes", "")
-    out = tmp_path / ("x.json" if "bioc" in options else "x.spacy")
-    words = ["convert", "brat", str(notes), str(out), "--lang", "es", *options]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code != 0 and message in f"{done.output}{done.exception}"
+    for options, message in rows:
+        out = tmp_path / ("x.json" if "bioc" in options else "x.spacy")
+        words = ["convert", "brat", str(notes), str(out), "--lang", "es", *options]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code != 0 and message in f"{done.output}{done.exception}"

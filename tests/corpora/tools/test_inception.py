@@ -73,9 +73,8 @@ def test_a_zip_as_inception_exports_it(tmp_path: Path) -> None:
         read_inception(path)
 
 
-@pytest.mark.parametrize("char", ["\x01", "\x0b", "\x1f", "\ufffe", "\uffff", "\r", "\x85"])
-def test_characters_that_xml_cannot_hold_come_back(char: str, tmp_path: Path) -> None:
-    text = f"a{char}b"
+def test_characters_that_xml_cannot_hold_come_back(tmp_path: Path) -> None:
+    text = "a" + "b".join(("\x01", "\x0b", "\x1f", "\ufffe", "\uffff", "\r", "\x85")) + "b"
     (tmp_path / TYPE_SYSTEM).write_text(format_type_system(), "utf-8")
     path = tmp_path / "n.xmi"
     path.write_text(format_inception(AnnotatedText("n", text))[".xmi"], "utf-8")

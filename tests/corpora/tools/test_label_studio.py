@@ -60,24 +60,22 @@ def test_a_corrected_export(tmp_path: Path) -> None:
     assert not any("Probability" in each[1] for each in document.annotations)
 
 
-@pytest.mark.parametrize(
-    "changes, message",
-    [
+def test_tasks_that_are_not_gold(tmp_path: Path) -> None:
+    rows: list[tuple[dict[str, Any], str]] = [
         ({"annotations": []}, "task 1: is not annotated yet"),
         ({"annotations": [{"result": [], "was_cancelled": True}]}, "is not annotated"),
         ({"annotations": [{"result": []}] * 2}, "has 2 annotations; mark one"),
         ({"data": {"text": "a", "bioclin": {"sha256": "0"}}}, "not the one that was exported"),
         ({"data": {}}, r"cannot be read \(KeyError\)"),
-    ],
-)
-def test_tasks_that_are_not_gold(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "e.json", {**annotated("a"), **changes}, annotated("b"))
-    with pytest.raises(BioclinError, match=message):
-        read_label_studio(path)
-    skipped: list[BioclinError] = []
-    documents = read_label_studio(path, lambda name, error: skipped.append(error))
-    assert [document.text for document in documents] == ["b"]
-    assert len(skipped) == 1
+    ]
+    for changes, message in rows:
+        path = write(tmp_path / "e.json", {**annotated("a"), **changes}, annotated("b"))
+        with pytest.raises(BioclinError, match=message):
+            read_label_studio(path)
+        skipped: list[BioclinError] = []
+        documents = read_label_studio(path, lambda name, error, seen=skipped: seen.append(error))
+        assert [document.text for document in documents] == ["b"]
+        assert len(skipped) == 1
 
 
 def test_of_several_annotations_the_ground_truth_counts(tmp_path: Path) -> None:
@@ -89,16 +87,14 @@ def test_of_several_annotations_the_ground_truth_counts(tmp_path: Path) -> None:
 
 # "😀 tos\r\nfiebre": code points 2-5 and 7-13; UTF-16 3-6 and 8-14; with CR LF as one, one less
 # for the second.
-@pytest.mark.parametrize("places", [((2, 5), (7, 13)), ((3, 6), (8, 14)), ((2, 5), (6, 12))])
-def test_how_offsets_are_counted_is_seen_by_the_text(
-    places: tuple[tuple[int, int], ...], tmp_path: Path
-) -> None:
-    pairs = zip(("tos", "fiebre"), places, strict=True)
-    regions = [region(word, *at, word, "A") for word, at in pairs]
-    (document,) = read_label_studio(
-        write(tmp_path / "e.json", annotated("😀 tos\r\nfiebre", *regions))
-    )
-    assert [span.fragments for span in spans_of(document)] == [((2, 5),), ((7, 13),)]
+def test_how_offsets_are_counted_is_seen_by_the_text(tmp_path: Path) -> None:
+    words = ("tos", "fiebre")
+    for places in (((2, 5), (7, 13)), ((3, 6), (8, 14)), ((2, 5), (6, 12))):
+        regions = [region(word, *at, word, "A") for word, at in zip(words, places, strict=True)]
+        (document,) = read_label_studio(
+            write(tmp_path / "e.json", annotated("😀 tos\r\nfiebre", *regions))
+        )
+        assert [span.fragments for span in spans_of(document)] == [((2, 5),), ((7, 13),)], places
 
 
 def test_what_is_no_span_is_named(tmp_path: Path) -> None:
