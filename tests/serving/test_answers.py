@@ -16,8 +16,10 @@ from tests.serving.util import (
     make_nlp,
     running,
     shared_nlp,
+    wait_until,
 )
 
+BATCHES = "bioclin_batch_notes_count"
 PIPELINE = {"name": "es_tiny", "version": "1.2.3", "lang": "es"}
 
 
@@ -145,6 +147,8 @@ def test_metrics_count() -> None:
         notes = [{"text": "tos seca"}, {"text": BROKEN}]
         assert it.post("/annotate", notes=notes).status_code == 200
         assert it.post("/annotate", nots=notes).status_code == 422
+        words = "bioclin_words_total"  # counted last, after the answer
+        wait_until(lambda: read_metrics(it)[words] >= before[words] + 3)
         after = read_metrics(it)
 
     def gain(name: str) -> float:
@@ -177,6 +181,8 @@ def test_batching_changes_nothing() -> None:
             it.await_queue(len(texts))
             door.opened.set()
             answers.append(found.result().json()["notes"])
-            assert read_metrics(it)["bioclin_batch_notes_count"] == wanted
+            # A batch is counted after it was answered.
+            wait_until(lambda it=it, n=wanted: read_metrics(it)[BATCHES] >= n)
+            assert read_metrics(it)[BATCHES] == wanted
     assert answers[0] == answers[1]
     assert [each["characters"] for each in answers[0]] == [len(text) for text in texts]
