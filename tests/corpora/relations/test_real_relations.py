@@ -58,16 +58,25 @@ def count_kept(docs: Iterable[Doc]) -> int:
                                 "relations_kept": 2416, "relation_duplicate": 11},
             marks=pytest.mark.slow,
         ),
-        ("ddi2013", "test", {"docs": 191, "read": 2512 + 528, "relations_read": 979,
-                             "relations_kept": 979}),
+        pytest.param(
+            "ddi2013", "test", {"docs": 191, "read": 2512 + 528, "relations_read": 979,
+                                "relations_kept": 979},
+            marks=pytest.mark.slow,
+        ),
         ("ddi2013", "dev", {"docs": 71, "relations_read": 371, "relations_kept": 371}),
-        ("bc5cdr-cid", "dev", {"docs": 500, "read": 9591, "relations_read": 1012,
-                               "relations_kept": 1012}),
+        pytest.param(
+            "bc5cdr-cid", "dev", {"docs": 500, "read": 9591, "relations_read": 1012,
+                                  "relations_kept": 1012},
+            marks=pytest.mark.slow,
+        ),
         # With the lines "*", of which the Spanish half has four.
         ("ehealthkd-2021", "dev", {"docs": 2, "relations_read": 146 + 229 + 4,
                                    "relations_kept": 379}),
-        ("maccrobat2020-relations", "dev", {"docs": 20, "read": 2759, "relations_kept": 1496,
-                                            "relation_duplicate": 1}),
+        pytest.param(
+            "maccrobat2020-relations", "dev", {"docs": 20, "read": 2759, "relations_kept": 1496,
+                                               "relation_duplicate": 1},
+            marks=pytest.mark.slow,
+        ),
     ],
 )  # fmt: skip
 def test_relations(data_dir: Path, name: str, split: str, counts: dict[str, int]) -> None:
@@ -80,13 +89,6 @@ def test_relations(data_dir: Path, name: str, split: str, counts: dict[str, int]
     is_concept = name == "bc5cdr-cid"
     assert all((get_gold_relations(doc) is None) == is_concept for doc in docs)
     assert all((get_gold_concept_relations(doc) is None) != is_concept for doc in docs)
-
-
-@pytest.mark.slow
-def test_all_groups_of_chemprot(data_dir: Path) -> None:
-    _, report = convert(data_dir, "chemprot", "dev", ["CPR:2", "CPR:10"])
-    assert report.relations_kept + report.count("relation_duplicate") == 780 + 175
-    assert len(report.relation_labels) == 11
 
 
 @pytest.mark.slow
