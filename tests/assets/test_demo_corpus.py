@@ -98,6 +98,7 @@ def test_dev_and_test_have_clinical_entities_unseen_in_train(lang: str) -> None:
         assert 0.1 < len(unseen) / len(mentions(split)) < 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_nothing_to_annotate_was_left_unannotated(lang: str) -> None:
     """A mention that is an entity somewhere is never plain text elsewhere."""

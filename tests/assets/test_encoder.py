@@ -58,6 +58,7 @@ def test_nothing_is_unknown_to_it(folder: Path) -> None:
     assert {i for i, char in enumerate(text) if not char.isspace()} <= covered
 
 
+@pytest.mark.slow
 def test_it_predicts_masked_pieces_of_notes_that_it_has_never_read(folder: Path) -> None:
     tokenizer, _ = load_pretrained(str(folder), {})
     blocks = {}

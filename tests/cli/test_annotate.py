@@ -16,6 +16,7 @@ from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.outputs import lock_output
 
+pytestmark = pytest.mark.usefixtures("kept_pipelines")
 NOTE = "Paciente con neumonía en el Hospital General ."
 
 
@@ -117,6 +118,7 @@ def test_ids_that_clash_and_missing_files_are_errors(tmp_path):
         find_texts([tmp_path / "empty"])
 
 
+@pytest.mark.usefixtures("_without_setuptools")
 def test_package_command_takes_licences_from_catalogue_and_encoder(pipeline, tmp_path):
     encoder = tmp_path / "some-encoder"
     encoder.mkdir()

@@ -406,6 +406,7 @@ def test_the_demonstration_corpus(tmp_path: Path) -> None:
     assert "NAME" in {span.label_ for doc in docs for span in doc.spans["phi"]}
 
 
+@pytest.mark.slow
 @pytest.mark.corpora
 def test_the_files_of_the_catalogue(data_dir: Path) -> None:
     tasks = load_tasks()

@@ -16,6 +16,7 @@ from spacy_bioclin.outputs import lock_output
 from spacy_bioclin.runner.leaks import Hidden
 from spacy_bioclin.runner.stamps import shift_value
 
+pytestmark = pytest.mark.usefixtures("kept_pipelines")
 KEY = "0123456789abcdef-test"
 PATIENT = ("--patient-column", "patient")
 
@@ -242,14 +243,17 @@ def test_other_values_are_no_leaks(tmp_path):
 
 
 def test_birth_dates_by_language(tmp_path):
-    for lang, text in (("es", "Nació el 12 de mayo de 1948."), ("en", "Born on December 5, 1948.")):
-        for value in ("12/05/1948", "1948-05-12" if lang == "es" else "1948-12-05"):
-            source = write(tmp_path / "in.jsonl", [{"born": value, "text": text}])
-            out = tmp_path / "out.jsonl"
-            succeeds(source, out, "--known", "birth_date=born", "--overwrite", lang=lang)
-            assert "1948" not in out.read_text()
-            audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text())
-            assert "known_patient" in str(audit["notes"]["detectors"])
+    for lang, text, iso in (
+        ("es", "Nació el 12 de mayo de 1948.", "1948-05-12"),
+        ("en", "Born on December 5, 1948.", "1948-12-05"),
+    ):
+        rows = [{"born": value, "text": text} for value in ("12/05/1948", iso)]
+        source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
+        succeeds(source, out, "--known", "birth_date=born", "--overwrite", lang=lang)
+        assert "1948" not in out.read_text()
+        audit = json.loads((tmp_path / "out.jsonl.audit.json").read_text())
+        found = audit["notes"]["detectors"].items()
+        assert sum(n for names, n in found if "known_patient" in names) == 2, found
 
 
 def test_cp1252(tmp_path):
@@ -281,15 +285,15 @@ def test_what_needs_a_key(key, tmp_path, monkeypatch):
 
 
 def test_an_unclosed_quote_loses_no_count(tmp_path):
-    lines = [f"{i},nota {i}" for i in range(1, 1000)]
+    lines = [f"{i},nota {i}" for i in range(1, 300)]
     lines[1] = '2,"nota'
     (tmp_path / "in.csv").write_text("\n".join(["id,text", *lines, ""]))
     assert "line 3: not CSV" in fails("in.csv", "out.csv", "--id-column", "id")
     said = succeeds("in.csv", "out.csv", "--id-column", "id", "--skip-bad")
-    assert "skipped: 1 of 999 records" in said
+    assert "skipped: 1 of 299 records" in said
     with (tmp_path / "out.csv").open(newline="") as file:
         assert [row["id"] for row in csv.DictReader(file)] == [
-            str(i) for i in range(1, 1000) if i != 2
+            str(i) for i in range(1, 300) if i != 2
         ]
 
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 
+pytestmark = pytest.mark.usefixtures("kept_pipelines")
 KEY = "a key for these tests"
 # The DNIs have right check letters and belong to nobody.
 DNI = ("00000000T", "00000001R", "00000002W", "00000003A", "00000004G")
@@ -25,9 +26,9 @@ GERMAN = (
     "gehen, wenn die Werte stimmen und kein Fieber mehr auftritt."
 )
 OWN_WORDS = {"nombre", "patient"}  # a column and a label, which messages may name
-# A disk of 100 KiB that disappears with the namespace; needs no privileges.
+# A disk of 40 KiB that disappears with the namespace; needs no privileges.
 ON_TINY_DISK = """
-mount -t tmpfs -o size=100k tmpfs "$DISK" && "$@"; status=$?; ls -AR "$DISK"; exit $status
+mount -t tmpfs -o size=40k tmpfs "$DISK" && "$@"; status=$?; ls -AR "$DISK"; exit $status
 """
 
 
@@ -180,7 +181,7 @@ def test_a_full_disk_keeps_finished_parts(tmp_path):
         pytest.skip("user namespaces are not available")
     disk = tmp_path / "disk"
     disk.mkdir()
-    (tmp_path / "in.jsonl").write_text(notes(900), "utf-8")
+    (tmp_path / "in.jsonl").write_text(notes(350), "utf-8")
     deid = [sys.executable, "-m", "spacy_bioclin", "deid", "in.jsonl", "disk/out.jsonl"]
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", ON_TINY_DISK, "sh", *deid, "--lang", "es", "--rules-only"],

@@ -52,6 +52,7 @@ def test_annotate(pipeline, notes, tmp_path):
         assert all(0 < e["probability"] <= 1 for e in record["entities"])
 
 
+@pytest.mark.usefixtures("_without_setuptools")
 def test_package_and_load(pipeline, checkpoint, tmp_path):
     result = bioclin("package", pipeline, tmp_path, "--name", "hf", "--version", "0.1")
     assert result.exit_code == 0, result.output

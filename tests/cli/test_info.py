@@ -146,6 +146,7 @@ def test_a_pipeline_is_described(pipeline):
     assert "windows overlap by 8 pieces" in table
 
 
+@pytest.mark.usefixtures("kept_pipelines")
 def test_a_pipeline_without_our_encoder_and_none_at_all(tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")

@@ -69,6 +69,13 @@ TRAIN = {
         [SECTION, "freeze_layers = 2, lora_rank = 4"],
     ),
 }
+# One of each kind; the others are slow, and tests/encoders/strategy has all of them.
+QUICK = {
+    "unknown key",
+    "frozen layer that the encoder does not have",
+    "selector that matches no weight",
+    "LoRA with mixout",
+}
 SWEEP = {
     "three wrong strategies beside a right one": (
         {
@@ -149,6 +156,7 @@ def strategy_options(settings):
     return [part for pair in pairs for part in pair]
 
 
+@pytest.mark.slow
 def test_nothing_wrong(train):
     status, said, names = train(*strategy_options({"freeze_layers": 1}))
     assert status == 0 and "The pipeline is in" in said
@@ -156,8 +164,18 @@ def test_nothing_wrong(train):
 
 
 def test_a_wrong_strategy_is_an_error_before_training(train):
+    check_strategies(train, QUICK)
+
+
+@pytest.mark.slow
+def test_other_wrong_strategies(train):
+    check_strategies(train, TRAIN.keys() - QUICK)
+
+
+def check_strategies(train, names_of_cases):
     wrong = []
-    for name, (settings, words) in TRAIN.items():
+    for name in sorted(names_of_cases):
+        settings, words = TRAIN[name]
         status, said, names = train(*strategy_options(settings))
         if status != 1 or names or not all(re.search(word, said) for word in words):
             wrong.append((name, status, names, said))

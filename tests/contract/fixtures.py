@@ -18,7 +18,8 @@ OTHERS = ("several", "relations", "relations-markers", "pairs", "textcat")
 CONFIG_NAMES = [path.stem for path in sorted(CONFIGS.glob("*.cfg")) if path.stem not in OTHERS]
 # Those that are trained: these have every kind of component and `tok2vec`. The trained pipeline of
 # ner.cfg is a part of demo.cfg's.
-NAMES = ["deid", "demo", pytest.param("ner-lexical", marks=pytest.mark.slow)]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("demo", "ner-lexical")]
+NAMES = ["deid", *SLOW]
 OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
 N_TRAIN, N_DEV = 8, 4
 N_ENOUGH = 100  # `spacy debug data` calls less an error

@@ -148,7 +148,7 @@ def test_without_metrics_the_card_says_so(pipeline, tmp_path):
     assert "Licence of the corpus | not stated" in read(made, "MODEL_CARD.md")
 
 
-@pytest.mark.parametrize("carry", [True, False])
+@pytest.mark.parametrize("carry", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_knowledge_base_travels_with_its_licence(tmp_path, carry, request):
     if not carry:
         request.getfixturevalue("_without_setuptools")

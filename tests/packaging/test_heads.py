@@ -138,6 +138,7 @@ def test_inputs_are_what_the_pipeline_reads():
     assert category == Category("SAME")
 
 
+@pytest.mark.slow
 def test_docs_and_pairs_go_through_several_processes():
     for component in ("probe_relations", "probe_pairs"):
         nlp = spacy.blank("es")

@@ -5,21 +5,27 @@ import stat
 from pathlib import Path
 
 import pytest
+import spacy
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import read_docs
 from spacy_bioclin.spans import annotated_labels
-from tests.util import make_flagship
 
+pytestmark = pytest.mark.usefixtures("kept_pipelines")
 LABEL = "NOMBRE_SUJETO_ASISTENCIA"
 NOTES = {"uno": "Xabina 😀 niega fiebre.\r\nVuelve Xabina.\r\n", "dos": "Sin datos."}
 
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_flagship(tmp_path_factory.mktemp("flagship") / "pipeline")
+    nlp = spacy.blank("es")
+    nlp.add_pipe("span_ruler", config={"spans_key": "phi"}).add_patterns(
+        [{"label": LABEL, "pattern": "Xabina"}]
+    )
+    nlp.to_disk(folder := tmp_path_factory.mktemp("export") / "pipeline")
+    return folder
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tests.hostile.run.stage import read_all
 from tests.runner.engines.plugin import install
 from tests.runner.fixtures import write_rows
 
+pytestmark = pytest.mark.usefixtures("kept_pipelines")
 NOTE = "Antecedentes:\nNo tos. Fiebre de 38 ºC."
 #       0             14 17 20 21       30 33
 OTHER = "Tos y neumonía."

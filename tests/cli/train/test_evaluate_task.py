@@ -20,6 +20,7 @@ from spacy_bioclin.evaluation.published import METRICS
 from spacy_bioclin.types import GOLD_KEY
 from tests.cli.test_evaluate import Page
 
+pytestmark = pytest.mark.usefixtures("kept_pipelines")
 NOTE = "Cefalea intensa por nolotil.\nNáuseas por agua."
 
 
