@@ -42,7 +42,7 @@ runpy.run_path("site/sitecustomize.py")
 begin = LocalEngine.__init__
 LocalEngine.__init__ = lambda self, workers, *, apart=False: begin(self, workers)
 """
-# The command waits after its second part until it is killed, or stopped and continued.
+# The command waits after its first part until it is killed, or stopped and continued.
 HOLD = """
 import signal, time
 from spacy_bioclin.runner.work import Work
@@ -53,7 +53,7 @@ write = Work.write
 
 def write_and_wait(self, *arguments, **options):
     write(self, *arguments, **options)
-    while len(list(self.folder.glob("*.part"))) >= 2 and not continued:
+    while not continued:
         time.sleep(0.01)
 
 Work.write = write_and_wait
@@ -91,8 +91,8 @@ class ForkedStage(Stage):
 
 @pytest.fixture(scope="module")
 def forked(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedStage]:
-    """A pipeline and 350 notes; whatever still runs in the end is killed."""
-    made = ForkedStage(tmp_path_factory.mktemp("stage"), commands, n=350, delay=0.0)
+    """A pipeline and 700 notes, which are two parts; whatever still runs in the end is killed."""
+    made = ForkedStage(tmp_path_factory.mktemp("stage"), commands, n=700, delay=0.0)
     yield made
     made.end()
 
