@@ -16,6 +16,7 @@ from spacy_bioclin.encoders.pieces import (
     token_boundaries,
 )
 from spacy_bioclin.errors import BioclinError
+from tests.trained import blank
 from tests.util import TEXTS, tiny_tokenizer
 
 ARCHITECTURES = [
@@ -41,7 +42,7 @@ HARD_TEXTS = {
 
 
 def make_nlp(encoder: Path, **settings):
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     model = {
         "@architectures": "spacy-bioclin.Encoder.v1",
         "name": str(encoder),
@@ -131,7 +132,7 @@ def test_alignment_by_characters():
     """Brute force: a token is aligned with exactly the pieces that share a character with it."""
     for kind in ("wordpiece", "bytes", "unigram"):
         tokenizer = tiny_tokenizer(kind, TEXTS * 3)
-        nlp = spacy.blank("es")
+        nlp = blank("es")
         for text in [*TEXTS, "x  y\n\nz", "años\u00a0de neumonía/tos"]:
             doc = nlp(text)
             (pieces,) = split_into_pieces(tokenizer, [text])

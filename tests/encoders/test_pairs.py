@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import spacy
 import torch
 from transformers import AutoModel, AutoTokenizer
 
@@ -16,6 +15,7 @@ from spacy_bioclin.encoders.pairs.windows import (
 )
 from spacy_bioclin.encoders.vectors import VectorMemory
 from spacy_bioclin.errors import BioclinError
+from tests.trained import blank
 from tests.util import TEXTS, make_encoder
 
 FIRST = "The patient had type 2 diabetes mellitus."
@@ -46,7 +46,7 @@ def write_encoder(folder, model_type, kind):
 
 
 def make_nlp(folder, **settings):
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     model = {
         "@architectures": "spacy-bioclin.Encoder.v1",
         "name": str(folder),

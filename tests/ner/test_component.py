@@ -12,7 +12,7 @@ from thinc.api import Adam, fix_random_seed
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.ner.gold import make_gold_tags
 from spacy_bioclin.ner.tags import MISSING
-from tests.trained import train_on
+from tests.trained import blank, train_on
 
 NOTES = [
     ("Paciente con neumonía tratado con amoxicilina.", [(13, 21, "PROBLEM"), (34, 45, "DRUG")]),
@@ -34,7 +34,7 @@ LISTENER = {
 
 
 def make_nlp(encoder, **settings):
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     nlp.add_pipe("transformer", config={"model": {**ENCODER, "name": str(encoder)}})
     nlp.add_pipe("bioclin_ner", name="ner", config=settings)
     return nlp
@@ -263,7 +263,7 @@ def test_dropout_of_training_reaches_thinc_layers():
         "pretrained_vectors": None,
     }
     model = {"@architectures": "spacy-bioclin.CrfTagger.v1", "dropout": 0.0, "tok2vec": cnn}
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     ner = nlp.add_pipe("bioclin_ner", config={"model": {**model, "learn_rate_scale": 1.0}})
     examples = make_examples(nlp)
     nlp.initialize(lambda: examples)

@@ -24,6 +24,7 @@ from tests.ner.test_component import (
     make_nlp,
     train,
 )
+from tests.trained import blank
 
 TEXTS = [text for text, _ in NOTES] + ["Neumonía por  covid.", "", "\n"]
 LEXICAL = {
@@ -201,7 +202,7 @@ def test_pipelines_that_cannot_be_members(tiny_encoder):
     several = make_nlp(tiny_encoder)
     several.add_pipe("bioclin_ner", name="phi", config={"spans_key": "phi"})
     for nlp, message in (
-        (spacy.blank("es"), "has no bioclin_ner"),
+        (blank("es"), "has no bioclin_ner"),
         (shared, "textcat uses the encoder of ner"),
         (join(make_member(tiny_encoder), make_member(tiny_encoder)), "is an ensemble itself"),
         (several, "has several bioclin_ner"),
@@ -225,4 +226,4 @@ def test_a_model_of_one_member_is_refused(tiny_encoder):
     }
     model = {"@architectures": "spacy-bioclin.Ensemble.v1", "*": {"0": member}}
     with pytest.raises(BioclinError, match="has 1 members"):
-        spacy.blank("es").add_pipe("bioclin_ner", config={"model": model})
+        blank("es").add_pipe("bioclin_ner", config={"model": model})

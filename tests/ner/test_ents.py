@@ -16,13 +16,14 @@ from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.ner.ents import choose_spans
 from spacy_bioclin.spans import set_spans
+from tests.trained import blank
 
 TEXT = "Acute kidney injury after breast cancer and sepsis"  # 8 tokens
 Rows = list[tuple[int, int, str, float | None]]
 
 
 def make_nlp(**config: object) -> Language:
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     nlp.add_pipe("bioclin_ents", config=config)
     return nlp
 
@@ -162,7 +163,7 @@ def test_the_linker_links_them(tmp_path) -> None:
 
 def test_deid_moves_them() -> None:
     """The safe Doc has the entities, at their new offsets, and no PHI among them."""
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     nlp.add_pipe("bioclin_ents")
     nlp.add_pipe("bioclin_deid")
     doc = nlp.make_doc("Jonathan Appleseed has breast cancer")
@@ -209,13 +210,13 @@ def test_a_group_that_nothing_writes_is_named_once() -> None:
 
 
 def test_phi_is_refused() -> None:
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     with pytest.raises(BioclinError, match=r'the group "phi" is PHI, and .* leave it out'):
         nlp.add_pipe("bioclin_ents", config={"spans_keys": ["clinical", "phi"]})
     with pytest.raises(BioclinError, match="name one span group"):
         nlp.add_pipe("bioclin_ents", config={"spans_keys": []})
     for factory in ("bioclin_phi_rules", "bioclin_deid"):
-        nlp = spacy.blank("en")
+        nlp = blank("en")
         nlp.add_pipe(factory, name="finder", config={"spans_key": "clinical"})
         with pytest.raises(BioclinError, match=r"is PHI, which \[components.finder\] writes"):
             nlp.add_pipe("bioclin_ents")

@@ -81,7 +81,7 @@ MODES = st.tuples(st.booleans(), st.booleans(), st.sampled_from(["BIO", "BILUO"]
 
 
 @given(notes(), MODES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_spans_of_labels_that_are_not_annotated_teach_nothing(docs, mode):
     nested, crf, scheme = mode
     ner = make_ner(nested=nested, crf=crf, scheme=scheme)
@@ -98,7 +98,7 @@ def test_spans_of_labels_that_are_not_annotated_teach_nothing(docs, mode):
 
 
 @given(notes(), MODES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_document_annotated_for_every_label_is_as_one_without_the_list(docs, mode):
     nested, crf, scheme = mode
     ner = make_ner(nested=nested, crf=crf, scheme=scheme)
@@ -112,7 +112,7 @@ def test_a_document_annotated_for_every_label_is_as_one_without_the_list(docs, m
 
 
 @given(notes(), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_nested_layers_without_annotation_have_no_gradient(docs, crf):
     ner = make_ner(nested=True, crf=crf)
     examples = [make_example(n, spans, annotated) for n, spans, annotated in docs]

@@ -8,6 +8,7 @@ from thinc.api import Adam
 from spacy_bioclin.errors import BioclinError
 from tests.ner.hf.test_component import make_checkpoint, open_pipeline
 from tests.ner.test_component import LISTENER, NOTES, ents_of, make_examples
+from tests.trained import blank
 
 TEXTS = ["", NOTES[0][0]]
 TOK2VEC = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "*"}
@@ -66,7 +67,7 @@ def test_a_frozen_encoder_annotates(tagger):
 
 
 def test_a_missing_tok2vec():
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     nlp.add_pipe("tok2vec")
     model = {"@architectures": "spacy-bioclin.CrfTagger.v1", "tok2vec": TOK2VEC}
     nlp.add_pipe("bioclin_ner", name="ner", config={"model": model | {"learn_rate_scale": 1.0}})
@@ -77,7 +78,7 @@ def test_a_missing_tok2vec():
 
 
 def test_the_encoder_is_called_by_its_name(tiny_encoder):
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     model = {"@architectures": "spacy-bioclin.Encoder.v1", "name": str(tiny_encoder)}
     nlp.add_pipe("transformer", name="encoder", config={"model": model})
     listener = {**LISTENER, "upstream": "encoder"}

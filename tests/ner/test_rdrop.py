@@ -131,6 +131,7 @@ def test_training(tmp_path, settings):  # noqa: F811
         nlp.update([Example(doc, doc.copy())])
 
 
+@pytest.mark.slow
 def test_with_adversarial_embeddings(tmp_path, settings):  # noqa: F811
     key = "components.transformer.model.strategy.adversarial"
     overrides = {**settings, "components.ner.rdrop": 1.0, key: 1.0, "training.max_steps": 2}

@@ -13,10 +13,11 @@ from spacy_bioclin.ner.model import TagScores
 from spacy_bioclin.ner.pipe import GIVEN
 from spacy_bioclin.ner.smoothing import number_words, smooth_words
 from tests.ner.test_component import NOTES, make_nlp
+from tests.trained import blank
 
 
 def make_docs(*texts, lang="en"):
-    vocab = spacy.blank(lang).vocab
+    vocab = blank(lang).vocab
     return [Doc(vocab, words=text.split()) for text in texts]
 
 

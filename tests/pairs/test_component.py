@@ -10,7 +10,7 @@ from thinc.api import Adam, fix_random_seed
 
 from spacy_bioclin.annotations.pairs import PAIR_KEY, Pair, make_pair
 from spacy_bioclin.errors import BioclinError, BioclinWarning
-from tests.trained import train_on
+from tests.trained import blank, train_on
 
 ENCODER = {"@architectures": "spacy-bioclin.Encoder.v1", "precision": "fp32"}
 # Neither text alone says whether a pair is a "yes".
@@ -23,7 +23,7 @@ PAIRS = [
 
 
 def make_nlp(encoder, **settings):
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     nlp.add_pipe("transformer", config={"model": {**ENCODER, "name": str(encoder)}})
     nlp.add_pipe("bioclin_pairs", name="pairs", config=settings)
     return nlp
@@ -103,7 +103,7 @@ def test_scores_are_learned_at_any_scale(tiny_encoder, tmp_path, hidden):
 def test_store_and_load(trained, tmp_path):
     trained.to_disk(tmp_path / "nlp")
     loaded = spacy.load(tmp_path / "nlp")
-    again = spacy.blank("en").from_config(trained.config).from_bytes(trained.to_bytes())
+    again = blank("en").from_config(trained.config).from_bytes(trained.to_bytes())
     expected = trained(make_pair(trained, *PAIRS[0][:2])).cats
     for nlp in (loaded, again):
         doc = nlp(make_pair(nlp, *PAIRS[0][:2]))
@@ -124,7 +124,7 @@ def test_store_and_load(trained, tmp_path):
 
 
 def test_a_head_gets_an_encoder_of_its_own(trained, tmp_path):
-    nlp = spacy.blank("en").from_config(trained.config).from_bytes(trained.to_bytes())
+    nlp = blank("en").from_config(trained.config).from_bytes(trained.to_bytes())
     expected = nlp(make_pair(nlp, *PAIRS[0][:2])).cats
     nlp.replace_listeners("transformer", "pairs", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
@@ -255,4 +255,4 @@ def test_a_predicted_doc_that_is_no_pair(trained):
 
 def test_unknown_objective():
     with pytest.raises(BioclinError, match="objective = 'ranking': want one of"):
-        spacy.blank("en").add_pipe("bioclin_pairs", config={"objective": "ranking"})
+        blank("en").add_pipe("bioclin_pairs", config={"objective": "ranking"})

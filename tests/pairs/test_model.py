@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import spacy
 import torch
 from spacy.tokens import Doc
 from thinc.api import Model
 
 from spacy_bioclin.annotations.pairs import make_pair
 from spacy_bioclin.pairs.model import PairNetwork, build_pair_classifier
+from tests.trained import blank
 
 WIDTH = 4
 
@@ -29,7 +29,7 @@ def test_it_reads_summary_difference_and_product():
 
 @pytest.mark.parametrize("compare_texts", [False, True])
 def test_gradients_of_the_vectors_are_those_of_finite_differences(compare_texts):
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     docs = [make_pair(nlp, "one two three", "four five"), nlp("no pair"), make_pair(nlp, "a", "b")]
     rng = np.random.default_rng(0)
     vectors = [rng.normal(size=(len(doc), WIDTH)).astype("f") for doc in docs]

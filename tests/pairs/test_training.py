@@ -13,6 +13,7 @@ from spacy_bioclin.annotations.pairs import make_pair
 from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.training.loop import LAST
+from tests.trained import blank
 from tests.training.several import (
     LISTENER,
     NOTES,
@@ -43,7 +44,7 @@ def make_pair_head(**settings: Any) -> dict[str, Any]:
 
 def write_corpora(folder: Path, *, graded: bool = False) -> dict[str, dict[str, Any]]:
     write_docs(make_docs(NOTES, SIGNS, "SIGN", None), folder / "signs.spacy")
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     docs = []
     for first, second, label, score in TEXTS:
         doc = make_pair(nlp, first, second)
@@ -57,9 +58,8 @@ def write_corpora(folder: Path, *, graded: bool = False) -> dict[str, dict[str, 
     }
 
 
-@pytest.mark.parametrize(
-    "objective", ["classification", pytest.param("regression", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["classification", "regression"])
 def test_pairs_beside_entities(tiny_encoder: Path, tmp_path: Path, objective: str) -> None:
     tasks = write_corpora(tmp_path, graded=objective == "regression")
     heads = {"ner": make_ner(None), "pairs": make_pair_head(objective=objective)}
@@ -92,7 +92,7 @@ def test_pairs_are_required_unless_the_pipeline_says_otherwise(
 
 def test_a_batch_without_pairs_teaches_the_encoder(tiny_encoder: Path) -> None:
     """The last head that listens passes on the gradients of the others."""
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     model = {"@architectures": "spacy-bioclin.Encoder.v1", "name": str(tiny_encoder)}
     nlp.add_pipe("transformer", config={"model": model})
     nlp.vocab.strings.add("SIGN")

@@ -1,17 +1,17 @@
 """What displaCy draws of relations."""
 
-import spacy
 from spacy import displacy
 
 from spacy_bioclin.annotations.relations import Relation, set_relations
 from spacy_bioclin.relations.arcs import count_hidden_arcs, make_displacy_arcs
+from tests.trained import blank
 
 TEXT = "Cefalea intensa por <nolotil> y\náuseas por ibuprofeno."
 
 
 def make_doc(*relations, key="relations"):
     """relations: label, then (surface, label) of head and child."""
-    doc = spacy.blank("es")(TEXT)
+    doc = blank("es")(TEXT)
     found = []
     for label, *arguments in relations:
         spans = []

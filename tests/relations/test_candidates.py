@@ -1,12 +1,12 @@
 """Candidates: which pairs, in which direction, and what is between them."""
 
 import numpy as np
-import spacy
 from spacy.training import Example
 
 from spacy_bioclin.relations.candidates import Mention, find_candidates, make_types
 from spacy_bioclin.relations.gold import make_target
 from spacy_bioclin.relations.network import DISTANCES, N_DISTANCES, find_between, find_distances
+from tests.trained import blank
 
 #            0      1        2       3      4     5      6       7
 # Tokens:  aspirin relieves pain   .      it   causes ulcers   .
@@ -115,7 +115,7 @@ def test_distances_and_what_is_between():
 
 
 def test_targets_and_missed_relations():
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     text = "aspirin relieves pain . it causes ulcers ."
     gold = nlp.make_doc(text)
     spans = [[0, 7, "DRUG", ""], [17, 21, "PROBLEM", ""], [34, 40, "PROBLEM", ""]]

@@ -11,7 +11,7 @@ from thinc.api import Adam, fix_random_seed
 
 from spacy_bioclin.annotations.relations import get_relations
 from spacy_bioclin.errors import BioclinError, BioclinWarning
-from tests.trained import train_on
+from tests.trained import blank, train_on
 
 # Text, entities, and relations as label, head and child.
 NOTES = [
@@ -33,7 +33,7 @@ POOLING = {"@layers": "reduce_mean.v1"}
 
 
 def make_nlp(encoder, **settings):
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     nlp.add_pipe("bioclin_sentences")
     nlp.add_pipe("transformer", config={"model": {**ENCODER, "name": str(encoder)}})
     nlp.add_pipe("bioclin_relations", name="relations", config=settings)
@@ -57,7 +57,7 @@ def make_marked(encoder, kind, encoder_config=None, **settings):
             "transformer_config": encoder_config or {},
         },
     }
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     nlp.add_pipe("bioclin_sentences")
     nlp.add_pipe(
         "bioclin_relations", name="relations", config={"model": model, "input": kind, **settings}
@@ -234,7 +234,7 @@ def test_an_encoder_of_its_own_and_another_pipeline(finder, tmp_path):
     nlp.replace_listeners("transformer", "relations", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
     nlp.to_disk(tmp_path / "pipeline")
-    other = spacy.blank("en")
+    other = blank("en")
     other.add_pipe("bioclin_sentences")
     other.add_pipe("relations", source=spacy.load(tmp_path / "pipeline"))
     assert describe(annotate(other, *NOTES[0][:2])) == found
@@ -345,7 +345,7 @@ WRONG = [
 
 
 def test_wrong_settings(tiny_encoder):
-    nlp = spacy.blank("en")
+    nlp = blank("en")
     for settings, message in WRONG:
         with pytest.raises(BioclinError, match=message):
             nlp.add_pipe("bioclin_relations", config=settings)

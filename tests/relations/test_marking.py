@@ -1,10 +1,10 @@
 """Texts with marked or masked arguments."""
 
 import pytest
-import spacy
 
 from spacy_bioclin.relations.candidates import Mention
 from spacy_bioclin.relations.marking import mark_pair, mask_pair
+from tests.trained import blank
 
 TEXT = "Low-dose aspirin relieves back pain, not aspirin alone."
 DRUG, AGAIN = Mention(3, 4, "DRUG"), Mention(9, 10, "DRUG")
@@ -13,7 +13,7 @@ PAIN, BACK = Mention(5, 7, "SIGN_SYMPTOM"), Mention(5, 6, "BODY")
 
 @pytest.fixture(scope="module")
 def doc():
-    doc = spacy.blank("en")(TEXT)
+    doc = blank("en")(TEXT)
     assert [doc[m.start : m.end].text for m in (DRUG, PAIN, AGAIN)] == [
         "aspirin",
         "back pain",

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import spacy
 import torch
 from click.testing import Result
 from spacy.language import Language
@@ -13,6 +12,7 @@ from transformers import AutoModel, AutoTokenizer
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
+from tests.trained import blank
 from tests.util import TEXTS, make_encoder
 
 
@@ -21,7 +21,7 @@ def run(*arguments: object) -> Result:
 
 
 def make_pipeline(encoder: Path, *names: str, **strategy: object) -> Language:
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     for name in names or ("transformer",):
         model = {"@architectures": "spacy-bioclin.Encoder.v1", "name": str(encoder)}
         config = {"model": {**model, "precision": "fp32", "strategy": strategy}}
@@ -92,6 +92,6 @@ def test_one_of_several_is_named(tiny_encoder: Path, tmp_path: Path) -> None:
 
 
 def test_there_is_none(tmp_path: Path) -> None:
-    spacy.blank("es").to_disk(tmp_path / "model")
+    blank("es").to_disk(tmp_path / "model")
     done = run(tmp_path / "model", "-o", tmp_path / "out")
     assert done.exit_code == 1 and "components with an encoder: none" in done.output

@@ -16,7 +16,7 @@ from spacy_bioclin.catalog.encoders import load_encoders
 from spacy_bioclin.encoders.hub.inspection import inspect_encoder, lost_letters, tokenizer_kind
 from spacy_bioclin.packaging.build import build_wheel
 from spacy_bioclin.packaging.card import Provenance
-from tests.trained import HEAD, WORDS, train_on
+from tests.trained import HEAD, WORDS, blank, train_on
 from tests.util import TEXTS, make_encoder
 
 # architecture, tokenizer, cased
@@ -65,7 +65,7 @@ def turn_into_bpe(path: Path) -> None:
 def train(encoder: Path) -> spacy.language.Language:
     """A few updates on one sentence, enough for a head that finds something."""
     fix_random_seed(0)
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     model = {
         "@architectures": "spacy-bioclin.Encoder.v1",
         "name": str(encoder),
@@ -103,14 +103,8 @@ def test_inspection(tmp_path, architecture, tokenizer, cased):
     assert (tokenizer_kind(own), not lost_letters(own)) == (tokenizer, cased)
 
 
-# The architectures that tests/encoders/test_encoder.py loads need no quick test here.
-@pytest.mark.parametrize(
-    ("architecture", "tokenizer", "cased"),
-    [
-        one if one == ("bert", "bytes", True) else pytest.param(*one, marks=pytest.mark.slow)
-        for one in REPLICAS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("architecture", "tokenizer", "cased"), REPLICAS)
 def test_train_package_load(tmp_path, architecture, tokenizer, cased):
     encoder = make_replica(tmp_path / "encoder", architecture, tokenizer, cased)
     nlp = train(encoder)

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-import spacy
 import torch
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
@@ -24,6 +23,7 @@ from spacy_bioclin.ner.inference import MISSING, crf_loss, make_batches
 from spacy_bioclin.ner.model import TagScores
 from spacy_bioclin.ner.tags import TagSet
 from tests.ner.test_crf import LENGTHS, SETTINGS, all_paths, setting
+from tests.trained import blank
 
 TAG_SETS = [TagSet("BIO", ("A", "B"))]
 
@@ -158,7 +158,7 @@ def taught_doc(nlp, words, *, temperature=1.0, tag_sets=TAG_SETS) -> Doc:
 
 
 def test_targets_survive_disk_and_cutting():
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     doc = taught_doc(nlp, ["a", "b", "c\n", "d", "e", "f", "g"])
     doc.set_ents([Span(doc, 3, 5, "A")], default="outside")
     kept = DocBin(docs=[doc], store_user_data=True).to_bytes()
@@ -178,7 +178,7 @@ def test_targets_survive_disk_and_cutting():
 
 
 def test_tokens_that_the_reference_does_not_have_are_left_out():
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     reference = taught_doc(nlp, ["tos", "y", "fiebre"])
     predicted = Doc(nlp.vocab, words=["tos", "y", "fie", "bre"], spaces=[True, True, False, True])
     targets = read_targets([Example(predicted, reference)], "ents", TAG_SETS, "ner")
@@ -187,7 +187,7 @@ def test_tokens_that_the_reference_does_not_have_are_left_out():
 
 
 def test_other_tags_and_mixed_temperatures_are_errors():
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     docs = [taught_doc(nlp, ["a"]), taught_doc(nlp, ["a"], temperature=2.0)]
     examples = [Example(Doc(nlp.vocab, words=["a"]), doc) for doc in docs]
     with pytest.raises(BioclinError, match=r"several temperatures, \[1.0, 2.0\]"):

@@ -25,7 +25,7 @@ from spacy_bioclin.ner.distill.teacher import (
     read_texts,
     write_corpus,
 )
-from tests.trained import train_on
+from tests.trained import blank, train_on
 
 ROOT = Path(__file__).parents[3]
 DRUGS = ["amoxicilina", "metformina", "omeprazol", "paracetamol"]
@@ -36,7 +36,7 @@ TOKENIZER = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}
 
 
 def make_nlp(encoder, **settings):
-    nlp = spacy.blank("es", config=TOKENIZER)
+    nlp = blank("es")
     model = {"@architectures": "spacy-bioclin.Encoder.v1", "name": str(encoder), "window": 32}
     nlp.add_pipe("bioclin_sentences", name="sentences")
     nlp.add_pipe("transformer", config={"model": {**model, "stride": 32, "precision": "fp32"}})
@@ -220,9 +220,9 @@ def test_bad_teachers_students_and_gold(teacher_folder, tmp_path):
     with pytest.raises(BioclinError, match=r"temperature = 0\.0"):
         load_teacher(teacher_folder, 0.0)
     with pytest.raises(BioclinError, match="has no bioclin_ner, but sentencizer"):
-        blank = spacy.blank("es")
-        blank.add_pipe("sentencizer")
-        Teacher(blank, temperature=1.0)
+        nlp = blank("es")
+        nlp.add_pipe("sentencizer")
+        Teacher(nlp, temperature=1.0)
     teacher = load_teacher(teacher_folder)
     doc = teacher.nlp.make_doc("Sin dolor .")
     doc.set_ents([spacy.tokens.Span(doc, 1, 2, "PAIN")], default="outside")
@@ -246,7 +246,7 @@ def test_texts_are_read_line_by_line(tmp_path):
     expected = ["uno \t dos", "tres\x0bcuatro\u2028cinco"]
     assert list(read_texts(tmp_path / "a.txt")) == expected
     assert list(read_texts(tmp_path / "a.txt.xz")) == expected
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     DocBin(docs=[nlp("dos\n líneas")]).to_disk(tmp_path / "a.spacy")
     assert list(read_texts(tmp_path / "a.spacy")) == ["dos\n líneas"]
     (tmp_path / "latin.txt").write_bytes("señora".encode("latin-1"))

@@ -30,6 +30,7 @@ from spacy_bioclin.ner.hf.checkpoint import make_pipeline, normalize_labels, ope
 from spacy_bioclin.ner.hf.component import make_hf_ner
 from spacy_bioclin.ner.hf.parity import compare_with_transformers
 from spacy_bioclin.ner.inference import Entity
+from tests.trained import blank
 from tests.util import TEXTS, make_encoder, tiny_tokenizer
 
 # "O" is neither first nor last: its id must not matter.
@@ -226,7 +227,7 @@ def test_leaving_out_what_is_outside_changes_nothing(tokenizers, kind, tags, see
 
 
 def test_widening_by_hand():
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     doc = nlp.make_doc("Juan García López toma aspirina")
     found = [
         CharEntity(0, 8, "PER", 0.9),  # Juan Gar
@@ -298,7 +299,7 @@ def test_a_copy_on_disk_and_in_bytes_finds_the_same(checkpoints, tmp_path):
         nlp = open_pipeline(checkpoints(model_type), spans_key="phi")
         nlp.to_disk(tmp_path / model_type)
         copy = spacy.load(tmp_path / model_type)
-        other = spacy.blank("es").from_config(nlp.config).from_bytes(nlp.to_bytes())
+        other = blank("es").from_config(nlp.config).from_bytes(nlp.to_bytes())
         for text in TEXTS:
             doc = nlp(text)
             spans = doc.spans["phi"]
@@ -356,7 +357,7 @@ def test_refusals(checkpoints, tmp_path):
 
 
 def test_component_without_weights_and_with_a_wrong_encoder(checkpoints):
-    nlp = spacy.blank("es")
+    nlp = blank("es")
     ner = nlp.add_pipe("bioclin_hf_ner")
     with pytest.raises(BioclinError, match=r"has no weights.*import-hf"):
         nlp("Tos.")
