@@ -48,7 +48,6 @@ pytest_plugins = [
     "tests.pretraining.fixtures",
     "tests.runner.fixtures",
     "tests.runner.postgres",
-    "tests.serving.page.fixtures",
     "tests.trained",
 ]
 

@@ -21,7 +21,7 @@ from tests.serving.test_container import FILE, ROOT, read_steps
 
 for _name in ("fastapi", "uvicorn", "prometheus_client"):
     pytest.importorskip(_name, reason=f"the service needs {_name}")
-pytestmark = pytest.mark.full  # it builds and installs the package: 15 s
+pytestmark = pytest.mark.slow  # it builds and installs the package: 15 s
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 DEPENDENCIES = "/dependencies"
