@@ -109,6 +109,16 @@ def run_small(plan: Plan, out: Path) -> None:
     assert set(tasks) <= shown
 
 
+def with_tiny_encoders(plan: Plan, folder: Path) -> Plan:
+    path = folder / "encoder"
+    build_compact_encoder(TEXTS * 10, path, layers=1, width=64, vocab_size=300, seed=0)
+    encoders = {
+        name: encoder.model_copy(update={"path": str(path)})
+        for name, encoder in plan.encoders.items()
+    }
+    return plan.model_copy(update={"encoders": encoders})
+
+
 def with_invented(plan: Plan, folder: Path) -> Plan:
     """Put invented corpora in the place of those of the catalogue; of the tasks that nothing joins,
     one with each score stays."""
@@ -134,7 +144,8 @@ def with_invented(plan: Plan, folder: Path) -> Plan:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAPERS)
 def test_small_plans_run_on_invented_corpora(name: str, tmp_path: Path) -> None:
-    run_small(with_invented(load(name, small=True), tmp_path), tmp_path / "out")
+    plan = with_tiny_encoders(load(name, small=True), tmp_path)
+    run_small(with_invented(plan, tmp_path), tmp_path / "out")
 
 
 @pytest.mark.full
@@ -144,21 +155,14 @@ def test_small_plans_run_on_the_real_corpora(
     name: str, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One seed with a tiny encoder: whether the corpora fit the plan is what counts here."""
-    plan = load(name, small=True)
+    plan = with_tiny_encoders(load(name, small=True), tmp_path)
     known = load_tasks()
     folders = {known[task].folder for task in plan.tasks if task in known}
     missing = [folder for folder in sorted(folders) if not (data_dir / folder).is_dir()]
     if missing:
         pytest.skip(f"{data_dir} has no {', '.join(missing)}")
     monkeypatch.setenv("BIOCLIN_DATA", str(data_dir.resolve()))
-    folder = tmp_path / "encoder"
-    build_compact_encoder(TEXTS * 10, folder, layers=1, width=64, vocab_size=300, seed=0)
-    encoders = {
-        encoder: each.model_copy(update={"path": str(folder)})
-        for encoder, each in plan.encoders.items()
-    }
     fewer = {
-        "encoders": encoders,
         "seeds": plan.seeds[:1],
         "settings": {**plan.settings, **FEW_UPDATES},
         "dev_notes": 4,

@@ -56,6 +56,8 @@ def test_round_robin_repeats_small_tasks(examples: list[Example]) -> None:
     assert all(texts[f"a{i}"] == 1 for i in range(12))
     assert [texts[f"b{i}"] for i in range(3)] == [3, 3, 3]
     assert texts["c0"] == 6
+    small = [text for batch in batches for text in batch if text[0] == "b"]
+    assert len({tuple(small[start : start + 3]) for start in (0, 3, 6)}) > 1  # shuffled each time
 
 
 def test_a_task_with_more_turns(examples: list[Example]) -> None:

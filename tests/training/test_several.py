@@ -331,6 +331,10 @@ def test_updates_of_epochs(tiny_encoder: Path, tasks: Tasks) -> None:
     assert count_updates(nlp) == sum(alone.values())
     assert set_updates(nlp) == sum(alone.values())
     assert nlp.config["training"]["max_steps"] == 3 * sum(alone.values())
+    assert nlp.config["training"]["eval_frequency"] == sum(alone.values())
+    nlp.config["training"].update({"max_steps": 1, "eval_frequency": 0})
+    set_updates(nlp)
+    assert nlp.config["training"]["eval_frequency"] == 1  # and not after training has ended
     together = make_config(tiny_encoder, HEADS, tasks, epochs, draw="round_robin", step="round")
     assert count_updates(init_pipeline(together)) == alone["signs"]
 
