@@ -30,6 +30,13 @@ def test_doccano_counts_utf16_units_and_crlf_as_one(tmp_path: Path) -> None:
     assert [span.fragments for span in spans_of(second)] == [((3, 4),)]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.jsonl", {"text": "a😀b", "label": [[3, 4, "X"]]})
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    (document,) = read_doccano(path)
+    assert [span.fragments for span in spans_of(document)] == [((2, 3),)]
+
+
 def test_doccano_gives_new_ids_and_relations_follow(tmp_path: Path) -> None:
     row = json.loads(format_doccano([HARD]))
     for entity in row["entities"]:
