@@ -20,7 +20,7 @@ from spacy_bioclin.ner.model import TagScores, build_crf_tagger, build_linear_ta
 from spacy_bioclin.ner.tags import MISSING, make_tag_sets
 from spacy_bioclin.types import GOLD_KEY
 from tests.ner.test_component import NOTES, make_examples, make_nlp, train
-from tests.ner.test_crf import all_paths, random_scores
+from tests.ner.test_crf import SINGLE, all_paths, check_gradients, random_scores
 from tests.trained import train_on
 from tests.util import read_spans
 
@@ -175,8 +175,7 @@ def test_flat_loss_of_tokens_is_that_of_the_tags_they_may_have():
     assert loss == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("loss_of", ["crf", "token"])
-def test_gradients_equal_finite_differences(loss_of):
+def test_gradients_equal_finite_differences():
     [tag_set] = make_tag_sets("ABC", scheme="BIO", nested=False)
     lengths = [4, 3]
     scores = random_scores(1, tag_set.n_tags, lengths)
@@ -185,25 +184,8 @@ def test_gradients_equal_finite_differences(loss_of):
     open_tags = torch.zeros(7, 1, tag_set.n_tags, dtype=torch.bool)
     open_tags[[0, 3], :, 5:] = True
     open_tags[4, :, 1:3] = True
-
-    def loss(s: TagScores):
-        if loss_of == "crf":
-            return crf_loss(s, tags, grammar, open_tags)
-        return token_loss(s, tags, open_tags)
-
-    _, gradients = loss(scores)
-    step = 1e-5 if loss_of == "crf" else 1e-2  # the token loss works in single precision
-    fields = (0, 1, 2, 3) if loss_of == "crf" else (0,)
-    for flat, d_flat in ((scores[i].view(-1), gradients[i].reshape(-1)) for i in fields):
-        for i in range(len(flat)):
-            before = float(flat[i])
-            flat[i] = before + step
-            above = loss(scores)[0]
-            flat[i] = before - step
-            below = loss(scores)[0]
-            flat[i] = before
-            slope = (above - below) / (2 * step)
-            assert float(d_flat[i]) == pytest.approx(slope, abs=1e-6 if loss_of == "crf" else 1e-3)
+    check_gradients(lambda s: crf_loss(s, tags, grammar, open_tags), scores, every=1)
+    check_gradients(lambda s: token_loss(s, tags, open_tags), scores, every=1, **SINGLE)
 
 
 def test_tags_by_hand():
