@@ -3,17 +3,20 @@
 benchmarks/results/deid_faults.json records the same cases, run as separate processes.
 """
 
+import errno
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
+from spacy_bioclin.runner import work
 
 pytestmark = pytest.mark.usefixtures("kept_pipelines")
 KEY = "a key for these tests"
@@ -141,7 +144,8 @@ def run(arguments, files, folder, monkeypatch):
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
     assert [word for word in words_of(files) if word in done.output.lower()] == []
     after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert {path: after.get(path) for path in before} == before
+    kept = {path for path in before if ".out.jsonl.work" not in path.parts}
+    assert {path: after.get(path) for path in kept} == {path: before[path] for path in kept}
     return done, {path.relative_to(folder).as_posix() for path in after.keys() - before.keys()}
 
 
@@ -175,8 +179,29 @@ def can_mount():
     return shutil.which("unshare") and not subprocess.run(["unshare", "-rm", "true"]).returncode
 
 
-@pytest.mark.slow
-def test_a_full_disk_keeps_finished_parts(tmp_path):
+def test_a_full_disk_keeps_finished_parts(tmp_path, monkeypatch):
+    """As if the disk were full at the second part."""
+    write = work.write_atomic
+
+    def write_or_fail(path, *args, **options):
+        if path.name.startswith("00000001."):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write(path, *args, **options)
+
+    monkeypatch.setattr(work, "write_atomic", write_or_fail)
+    done, new = run(JSONL, {"in.jsonl": notes(150)}, tmp_path, monkeypatch)
+    said = " ".join(done.stderr.split())
+    assert done.exit_code == 1 and re.search("the disk is full.*--resume", said), said
+    parts = sorted(Path(name).name for name in new)
+    assert len(parts) == 2 and parts[0].startswith("00000000.") and parts[1] == "manifest.json"
+    monkeypatch.setattr(work, "write_atomic", write)
+    whole, _ = run(f"{JSONL} --resume", {}, tmp_path, monkeypatch)
+    assert whole.exit_code == 0, whole.output
+    assert len((tmp_path / "out.jsonl").read_text("utf-8").splitlines()) == 150
+
+
+@pytest.mark.full
+def test_a_disk_that_is_full(tmp_path):
     if not can_mount():
         pytest.skip("user namespaces are not available")
     disk = tmp_path / "disk"

@@ -39,7 +39,7 @@ def write_empty_wheel(folder: Path, name: str, version: str) -> None:
             wheel.writestr(f"{stem}.dist-info/{file}", content)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_wheelhouse_installs_without_a_network(tmp_path: Path) -> None:
     nlp = spacy.blank("es")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "PROBLEM", "pattern": "neumonía"}])
