@@ -142,7 +142,8 @@ def check_cuts(pipeline, copied, cuts):
             except Exception as error:  # spaCy's own files can raise any error
                 if path.parent.name in ("transformer", "ner", "phi"):
                     assert isinstance(error, ValueError), (path, cut, error)
-            done = None if cut else CliRunner().invoke(app, ["info", str(copied)])
+            quiet = cut or path.parent.name not in ("package", "ner")
+            done = None if quiet else CliRunner().invoke(app, ["info", str(copied)])
             if done and not isinstance(done.exception, SystemExit | None):
                 silent.append(f"{path.name} cut at {cut}: info raised {done.exception!r}")
         path.write_bytes(content)
@@ -237,10 +238,10 @@ def test_spawned_processes_have_the_key(tmp_path):
     subprocess.run([sys.executable, "-W", "ignore", "main.py"], cwd=tmp_path, check=True)
 
 
-def calls(rooms, words):
+def calls(rooms, words, pattern=r"(?!)"):
     """The calls in files of some folders that have some words: place, name, the call."""
     for room in rooms:
-        for path, tree in parse_files(room, words):
+        for path, tree in parse_files(room, words, pattern):
             for node in ast.walk(tree):
                 if isinstance(node, ast.Call):
                     yield f"{path}:{node.lineno}", ast.unparse(node.func), node
@@ -268,11 +269,13 @@ UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "yaml.load",
 
 
 def test_nothing_unpickles_or_evaluates():
+    rooms = ("spacy_bioclin", "scripts", "projects")
     bad = []
+    words = [*UNSAFE_MODULES, "shell", "torch.load(", "np.load("]
+    words += [f"{name}(" for name in UNSAFE_CALLS - {"compile", "eval", "exec"}]
     # Nearly every file has re.compile.
-    words = [*UNSAFE_MODULES, *UNSAFE_CALLS - {"compile"}, "shell", "torch.load", "np.load"]
-    words += [f"{before}compile(" for before in " =([:"]
-    for where, name, call in calls(("spacy_bioclin", "scripts", "projects"), words):
+    pattern = r"(?<![.\w])(compile|eval|exec)\("
+    for where, name, call in calls(rooms, words, pattern):
         if name in UNSAFE_CALLS or argument(call, "shell", "False") != "False":
             bad.append(f"{where} {name}")
         if name == "torch.load" and argument(call, "weights_only") != "True":

@@ -111,7 +111,8 @@ STUCK = {
 @pytest.mark.parametrize(
     ("kind", "number"),
     [("waiting", number) for number in STATUS]
-    + [(kind, signal.SIGINT) for kind in STUCK if kind != "waiting"],
+    + [("in C", signal.SIGINT)]
+    + [pytest.param(kind, signal.SIGINT, marks=slow) for kind in ("deaf", "in a clean-up")],
 )
 def test_whatever_the_main_thread_does(kind, number, tmp_path):
     body = textwrap.indent(textwrap.dedent(STUCK[kind]).strip(), " " * 8)
@@ -167,7 +168,7 @@ WORKERS = """
 """
 
 
-@pytest.mark.parametrize("group", [True, False])
+@pytest.mark.parametrize("group", [True, pytest.param(False, marks=slow)])
 def test_workers_that_hang_end_with_the_command(group, tmp_path):
     process = script(tmp_path, WORKERS)
     _, err = interrupt(process, group=group)
@@ -220,7 +221,9 @@ def test_what_the_parent_ignores_stays_ignored(tmp_path):
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("module", ["spacy_bioclin.interrupts", "spacy_bioclin.cli", "spacy"])
+@pytest.mark.parametrize(
+    "module", ["spacy_bioclin.interrupts", "spacy_bioclin.cli", pytest.param("spacy", marks=slow)]
+)
 def test_ctrl_c_while_the_command_starts(module, tmp_path):
     """The signal comes when a module is about to be imported."""
     (tmp_path / "note.txt").write_text("Paciente de 40 años.")
@@ -245,7 +248,10 @@ def test_ctrl_c_while_the_command_starts(module, tmp_path):
     assert left_in(tmp_path) == {"note.txt"}
 
 
-@pytest.mark.parametrize("when", ["before the block", "in `with`", "after the block"])
+@pytest.mark.parametrize(
+    "when",
+    ["in `with`", *(pytest.param(f"{when} the block", marks=slow) for when in ("before", "after"))],
+)
 def test_ctrl_c_between_the_lines(when, tmp_path):
     """The signal comes when no `try` of `watched` is open."""
     program = f"""
@@ -435,9 +441,8 @@ def test_the_traceback_is_there_for_who_wants_it(capsys, monkeypatch):
     assert "ValueError: what" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "command", [["--help"], pytest.param(["recipes", "list"], marks=pytest.mark.slow)]
-)
+@slow
+@pytest.mark.parametrize("command", [["--help"], ["recipes", "list"]])
 def test_a_pipe_that_nobody_reads(command, tmp_path):
     reader, writer = os.pipe()
     os.close(reader)

@@ -225,7 +225,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("end", ["", "odd"])
+@pytest.mark.parametrize("end", [pytest.param("", marks=pytest.mark.slow), "odd"])
 def test_workers_show_no_text(folder: Path, tmp_path: Path, end: str) -> None:
     (tmp_path / "main.py").write_text(WORKERS.replace("NOTE", repr(NOTE)), "utf-8")
     done = subprocess.run(

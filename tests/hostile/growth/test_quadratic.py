@@ -30,7 +30,7 @@ def texts_with_spans(draw: st.DrawFn) -> tuple[str, list[PhiSpan]]:
     return text, spans
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(texts_with_spans(), st.sampled_from(["confident", "longest"]), st.sampled_from(["A", ""]))
 def test_spans_are_merged_as_before(
     made: tuple[str, list[PhiSpan]], overlaps: str, kept: str
@@ -45,7 +45,7 @@ def test_spans_are_merged_as_before(
         assert Places(merged).touch(span.start, span.end) == touched
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(texts_with_spans(), st.data())
 def test_labels_are_chosen_as_before(made: tuple[str, list[PhiSpan]], data: st.DataObject) -> None:
     meant = st.frozensets(st.sampled_from(LABELS))
@@ -64,7 +64,7 @@ PARTS = st.one_of(st.text("aab1Bñ .-\n½ᴴΣ", max_size=4), st.sampled_from(OD
 
 
 @pytest.mark.parametrize("longest", [256, 4])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(PARTS, max_size=12), st.lists(st.lists(PARTS, max_size=5), max_size=4), st.data())
 def test_values_are_found_as_before(
     longest: int, parts: list[str], values: list[list[str]], data: st.DataObject
@@ -80,7 +80,7 @@ def test_values_are_found_as_before(
     assert found == quadratic.find_values(pairs, text)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(*[st.sets(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=8)] * 2)
 def test_spans_are_matched_as_before(
     gold: set[tuple[int, int]], system: set[tuple[int, int]]

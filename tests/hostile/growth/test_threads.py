@@ -83,6 +83,7 @@ def in_threads(nlp: Language, texts: list[str]) -> Iterator[Any]:
         yield from pool.map(lambda text: describe(nlp(text)), texts)
 
 
+@pytest.mark.slow
 def test_threads_get_what_one_thread_gets(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linker, "MAX_REMEMBERED", 3)  # so that threads drop what others look for
     monkeypatch.setattr(ngrams, "MAX_REMEMBERED", 3)

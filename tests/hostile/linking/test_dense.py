@@ -193,7 +193,7 @@ def test_random_damage_of_a_graph(folder, encoder):
     data = (path / GRAPH).read_bytes()
     without_hashes(path)
     rng = np.random.default_rng(0)
-    for _ in range(30):
+    for _ in range(15):
         damaged = bytearray(data)
         for at in rng.integers(4, len(data), 3).tolist():
             damaged[at] = int(rng.integers(256))
