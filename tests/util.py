@@ -1,5 +1,8 @@
 """Makers of what many tests need: tiny tokenizers and encoders, built on the spot."""
 
+import math
+import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,7 +10,10 @@ from typing import Any
 
 
 def tiny_tokenizer(kind: str, texts: list[str], vocab_size: int = 300):  # type: ignore[no-untyped-def]
-    """Learn a small fast tokenizer of one of the three kinds that pretrained encoders use.
+    """Make a small fast tokenizer of one of the three kinds that pretrained encoders use.
+
+    Only byte-level pieces are learned by the library: its other trainers give each process other
+    pieces.
 
     kind (str): "wordpiece" (BERT), "bytes" (RoBERTa's byte-level BPE) or "unigram" (XLM-R).
     """
@@ -20,10 +26,11 @@ def tiny_tokenizer(kind: str, texts: list[str], vocab_size: int = 300):  # type:
     names = bert if kind == "wordpiece" else roberta
     special = list(names.values())
     if kind == "wordpiece":
-        tokenizer = tk.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        pieces = [*special, *frequent_pieces(texts, "", "##")][:vocab_size]
+        vocab = {piece: number for number, piece in enumerate(pieces)}
+        tokenizer = tk.Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special)
     elif kind == "bytes":
         tokenizer = tk.Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -33,17 +40,38 @@ def tiny_tokenizer(kind: str, texts: list[str], vocab_size: int = 300):  # type:
             special_tokens=special,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         )
+        tokenizer.train_from_iterator(texts, trainer)
     else:
-        tokenizer = tk.Tokenizer(models.Unigram())
+        counts = frequent_pieces(texts, "\u2581", "")
+        scored = [(piece, math.log(count / 1000)) for piece, count in counts.items()]
+        scored = [*((name, 0.0) for name in special), *scored][:vocab_size]
+        tokenizer = tk.Tokenizer(models.Unigram(scored, special.index("<unk>")))
         tokenizer.normalizer = normalizers.NFKC()
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-        trainer = trainers.UnigramTrainer(
-            vocab_size=vocab_size, special_tokens=special, unk_token="<unk>"
-        )
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_special_tokens(special)
     pair = [(names[k], tokenizer.token_to_id(names[k])) for k in ("sep_token", "cls_token")]
     tokenizer.post_processor = processors.BertProcessing(*pair)
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
+
+
+def frequent_pieces(texts: list[str], first: str, later: str) -> dict[str, int]:
+    """Count the pieces of words: single characters first, then the most frequent and longest.
+
+    first, later (str): What stands before a piece at the beginning and inside of a word.
+    """
+    counts: Counter[tuple[bool, str]] = Counter()
+    for word in re.findall(r"\w+|[^\w\s]", " ".join(texts)):
+        for start in range(len(word)):
+            for end in range(start + 1, min(start + 6, len(word)) + 1):
+                counts[start > 0, word[start:end]] += 1
+    for inside, piece in [key for key in counts if len(key[1]) == 1]:
+        counts.setdefault((not inside, piece), 1)
+    ordered = sorted(
+        counts.items(),
+        key=lambda item: (len(item[0][1]) > 1, -item[1] * len(item[0][1]), item[0]),
+    )
+    found = {first: 1} if first else {}
+    return found | {(later if inside else first) + piece: n for (inside, piece), n in ordered}
 
 
 TEXTS = [

@@ -136,8 +136,8 @@ class LearnedNames:
                 values = found.setdefault((i, concept), [0.0, 0.0, 1.0])
                 values[:2] = [count / total, log1p(count)]
         where = np.array(list(found), np.int64).reshape(-1, 2)
-        shares, counts, cosines = np.array(list(found.values()), np.float32).reshape(-1, 3).T
-        return where[:, 0], where[:, 1], shares, counts, cosines
+        shares, logs, nearness = np.array(list(found.values()), np.float32).reshape(-1, 3).T
+        return where[:, 0], where[:, 1], shares, logs, nearness
 
     def frequency(self, concepts: IntArray, folds: IntArray) -> IntArray:
         """Count the training mentions of concepts.

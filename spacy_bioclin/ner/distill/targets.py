@@ -128,7 +128,8 @@ def _describe(tag_sets: list[TagSet]) -> str:
 
 def _match_tokens(eg: Example) -> tuple[IntArray, IntArray]:
     """Find the tokens that both Docs have: their indices in the predicted Doc and the reference."""
-    tables = [doc.to_array([IDX, LENGTH]).reshape(-1, 2) for doc in (eg.predicted, eg.reference)]
+    arrays = (doc.to_array([IDX, LENGTH]) for doc in (eg.predicted, eg.reference))
+    tables = [np.asarray(array, np.uint64).reshape(-1, 2) for array in arrays]
     one, other = ((table[:, 0] << np.uint64(32)) + table[:, 1] for table in tables)
     _, *indices = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     return indices[0], indices[1]
