@@ -24,7 +24,6 @@ BERT = PairTemplate((101,), (102,), (102,), ((0,), 0, (0,), 1, (1,)), 0, True)
 KINDS = [
     ("bert", "wordpiece"),
     ("roberta", "bytes"),
-    ("electra", "wordpiece"),
     ("modernbert", "bytes"),
     ("deberta-v2", "unigram"),
 ]

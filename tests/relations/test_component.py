@@ -240,6 +240,7 @@ def test_an_encoder_of_its_own_and_another_pipeline(finder, tmp_path):
     assert describe(annotate(other, *NOTES[0][:2])) == found
 
 
+@pytest.mark.slow
 def test_two_components_write_side_by_side(tiny_encoder):
     nlp = make_nlp(tiny_encoder, types={"TREATS": [["DRUG", "PROBLEM"]]})
     types = {"CAUSES": [["DRUG", "PROBLEM"]]}

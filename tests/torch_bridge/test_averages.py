@@ -78,7 +78,11 @@ def test_a_copy_has_averages_of_its_own():
 
 @pytest.mark.parametrize(
     ("strategy", "precision"),
-    [({}, "int8"), ({"lora_rank": 2}, "bf16"), ({"freeze_layers": 1}, "fp32")],
+    [
+        ({}, "int8"),
+        ({"lora_rank": 2}, "bf16"),
+        pytest.param({"freeze_layers": 1}, "fp32", marks=pytest.mark.slow),
+    ],
 )
 def test_an_encoder_annotates_with_its_averages(tiny_encoder, strategy, precision):
     """Converted and merged copies of the weights follow the averages, and go with them."""

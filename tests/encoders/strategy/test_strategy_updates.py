@@ -158,7 +158,7 @@ def test_each_layer_learns_at_its_rate(deep_encoder):
         assert max(longest) == pytest.approx(expected, rel=1e-2), level
 
 
-@pytest.mark.parametrize("reinit", [1, 3])
+@pytest.mark.parametrize("reinit", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_top_layers_start_anew_and_by_the_seed(deep_encoder, reinit):
     pretrained = weights_of(make_model(deep_encoder))
     model = make_model(deep_encoder, {"reinit_layers": reinit})

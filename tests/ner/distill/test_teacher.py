@@ -173,6 +173,7 @@ def test_the_hash_is_of_names_and_contents(tmp_path):
     assert len({one, two, hash_files(tmp_path), hash_files(tmp_path / "b")}) == 4
 
 
+@pytest.mark.slow
 def test_student_of_silver_alone_comes_near_its_teacher(teacher_folder, tiny_encoder, tmp_path):
     teacher = load_teacher(teacher_folder)
     texts = tmp_path / "texts.txt"

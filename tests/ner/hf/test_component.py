@@ -142,7 +142,7 @@ def in_every_aggregation(folder, aggregations=AGGREGATIONS):
         ("bert", ["simple", "first"]),
         ("roberta", ["average"]),
         ("xlm-roberta", ["max"]),
-        ("electra", ["simple"]),
+        pytest.param("electra", ["simple"], marks=pytest.mark.slow),
         ("modernbert", ["first"]),
     ],
 )
@@ -160,6 +160,7 @@ LETTERS = st.characters(codec="utf-8", exclude_categories=("Cs",))
 CLINICAL = st.sampled_from([*"abcñé12 .,;-/()\n\t", "mg", "Dr. ", "neumonía ", "[SEP]", "<s>", " "])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_type", ["bert", "roberta", "xlm-roberta"])
 def test_any_text(checkpoints, model_type):
     pipelines = dict(zip(AGGREGATIONS, in_every_aggregation(checkpoints(model_type)), strict=True))
@@ -176,7 +177,11 @@ def test_any_text(checkpoints, model_type):
 
 @pytest.mark.parametrize(
     ("model_type", "aggregation"),
-    [("bert", "average"), ("roberta", "simple"), ("xlm-roberta", "average")],
+    [
+        ("bert", "average"),
+        pytest.param("roberta", "simple", marks=pytest.mark.slow),
+        pytest.param("xlm-roberta", "average", marks=pytest.mark.slow),
+    ],
 )
 def test_long_texts_are_read_to_the_end(tmp_path, model_type, aggregation):
     """A checkpoint that looks at one piece at a time finds the same in one window and in many."""
