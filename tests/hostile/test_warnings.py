@@ -179,7 +179,7 @@ def test_errors_in_annotate(bioclin: Callable[..., Done], tmp_path: Path, end: s
 @pytest.mark.parametrize(
     ("end", "n"),
     [
-        *[(end, 1) for end in ("", "error", "odd", "panic")],
+        *[(end, 1) for end in ("", "odd")],
         *[pytest.param(end, 2, marks=pytest.mark.full) for end in ("", "error", "odd")],
     ],
 )

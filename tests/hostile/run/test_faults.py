@@ -69,9 +69,8 @@ class ForkedStage(Stage):
         self.sessions: list[int] = []
         self.hold_next = False  # let the next command not end by itself
 
-    def holding(self) -> "ForkedStage":
-        self.undisturbed()
-        self.undisturbed("omop")
+    def holding(self, form: str = "jsonl") -> "ForkedStage":
+        self.undisturbed(form)
         self.hold_next = True
         return self
 
@@ -122,9 +121,9 @@ def need(engine: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["jsonl", "omop"])
+@pytest.mark.parametrize("form", ["jsonl", pytest.param("omop", marks=pytest.mark.full)])
 def test_a_run_of_one_process_is_killed(form: str, forked: ForkedStage) -> None:
-    found = kill_run(forked.holding(), f"kill-{form}", form=form)
+    found = kill_run(forked.holding(form), f"kill-{form}", form=form)
     assert found.statuses[0] == -9
     check_all(found, forked)
 
