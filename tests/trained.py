@@ -89,8 +89,8 @@ def _finds(nlp: spacy.language.Language, reference: Doc) -> bool:
 
 
 def train_on(nlp: Language, examples: list[Example], found: Callable[[], bool]) -> None:
-    """Train on until something is found: the tiny encoder is another one in each run, since the
-    trainers of tokenizers break ties at random."""
+    """Train on until something is found: how many updates that takes differs between processors
+    and releases of torch."""
     optimizer = Adam(2e-3)
     for _ in range(300):
         if found():
