@@ -37,7 +37,8 @@ def demo_wheel(pipeline: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture
 def _without_setuptools(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let wheels be archives of what is laid out: setuptools takes a second for each."""
+    """Let wheels be archives of what is laid out, without requirements: setuptools, and looking
+    for what a pipeline requires, take most of the time."""
 
     def make_builder(source: Path, runner: object) -> SimpleNamespace:
         def build(kind: str, folder: Path) -> str:
@@ -52,3 +53,4 @@ def _without_setuptools(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(build=build)
 
     monkeypatch.setattr("spacy_bioclin.packaging.build.ProjectBuilder", make_builder)
+    monkeypatch.setattr("spacy.cli.package.get_third_party_dependencies", lambda *args, **kw: [])
