@@ -2,6 +2,7 @@
 
 import shutil
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,4 +54,5 @@ def _without_setuptools(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(build=build)
 
     monkeypatch.setattr("spacy_bioclin.packaging.build.ProjectBuilder", make_builder)
-    monkeypatch.setattr("spacy.cli.package.get_third_party_dependencies", lambda *args, **kw: [])
+    module = import_module("spacy.cli.package")  # spacy.cli has a function of this name
+    monkeypatch.setattr(module, "get_third_party_dependencies", lambda *args, **kw: [])
