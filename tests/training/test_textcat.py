@@ -73,7 +73,7 @@ def test_a_classifier_learns_from_every_window(
     exclusive: bool, tmp_path: Path, tiny_encoder: Path
 ) -> None:
     corpus = write_long_texts(tmp_path / "train.spacy", exclusive=exclusive)
-    settings: dict[str, Any] = {"training.max_steps": 100, "training.eval_frequency": 100}
+    settings: dict[str, Any] = {"training.max_steps": 240, "training.eval_frequency": 60}
     settings |= EXCLUSIVE if exclusive else {}
     result = train(tmp_path / "out", tiny_encoder, corpus, corpus, **settings)
     assert result.exit_code == 0, result.output
