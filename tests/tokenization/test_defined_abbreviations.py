@@ -116,7 +116,7 @@ def test_short_forms_are_no_patterns() -> None:
     assert expand_abbreviations("A.B y AxB", {"A.B": "uno", "(": "dos"}) == "uno y AxB"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_any_text_takes_linear_time() -> None:
     pieces = ["(", ")", "a", "(a", "AB (", "(AB) ", "a b (AB)", "VI (virus imp) ", "[("]
     wrong = []
