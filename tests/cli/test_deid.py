@@ -247,6 +247,7 @@ def test_leaks_beside_the_note(tmp_path):
         ("dni", DNI[1].lower(), "--drop", "line 2 (r1): "),
         ("telefono", 612345678, "--drop", "column 'telefono'"),
         ("extra", {"a": [{"b": "Iker\nZUBIZARRETA"}]}, "--drop", "column 'extra'"),
+        ("extra", {"a": [{"zubizarreta": "b"}]}, "--drop", "column 'extra'"),
         ("612-345-678", "x", "--drop", "a column"),
         ("id", f"nota-{DNI[1]}", "--rename", "line 2: "),
         ("patient", DNI[1], "--keep", "line 2 (r1): "),

@@ -149,6 +149,20 @@ def test_shifted_values():
     assert wrong == []
 
 
+def test_dates_of_columns_move_with_those_of_the_note(tmp_path):
+    rows = [{"patient": n, "day": "2021-03-12", "text": "Visita 12/03/2021."} for n in range(5)]
+    source = write(tmp_path / "in.jsonl", rows)
+    options = (source, "out.jsonl", *PATIENT, "--date-column", "day", "--overwrite")
+    for weekdays in (True, False):
+        policy = f"keep_weekdays: {weekdays}\noperators:\n  FECHAS: surrogate\n"
+        (tmp_path / "policy.yml").write_text(policy.lower().replace("fechas", "FECHAS"))
+        succeeds(*options, "--policy", "policy.yml")
+        days = [date.fromisoformat(row["day"]) for row in read(tmp_path / "out.jsonl")]
+        texts = [row["text"] for row in read(tmp_path / "out.jsonl")]
+        assert texts == [f"Visita {day:%d/%m/%Y}." for day in days]
+        assert all((day - date(2021, 3, 12)).days % 7 == 0 for day in days) is weekdays
+
+
 def test_parquet_dates_and_patients(tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")

@@ -49,7 +49,7 @@ USABLE = {"name": "H100", "memory_gib": 80.0, "compute_capability": "9.0"}
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["info", *map(str, arguments)])
+    return CliRunner().invoke(app, ["info", *map(str, arguments)], env={"COLUMNS": "200"})
 
 
 def changed(record, changes):

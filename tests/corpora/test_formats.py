@@ -179,19 +179,22 @@ def test_bioc_there_and_back() -> None:
 def test_bioc_passages_stand_at_their_offsets() -> None:
     collection, document = BioCCollection(), BioCDocument()
     document.id = "n"
-    for text, offset, word in (("Title", 0, 0), ("Some fever", 7, 12)):
+    for text, offset, word in (("Title", 0, 0), ("Fever and rash", 7, 7)):
         passage = BioCPassage.of_text(text, offset)
         span = BioCAnnotation()
-        span.id, span.text, span.infons["type"] = f"T{offset}", text[-5:], "X"
+        span.id, span.text, span.infons["type"] = f"T{offset}", text[:5], "X"
         span.add_location(BioCLocation(word, 5))
         passage.add_annotation(span)
         document.add_passage(passage)
     collection.add_document(document)
     (read,) = parse_bioc(biocxml.dumps(collection), "n.xml")
-    assert read.text == "Title\n\nSome fever"
-    assert surfaces(read) == ["Title", "fever"]
-    (again,) = parse_bioc(format_bioc([read]), "n.xml")
+    assert read.text == "Title\n\nFever and rash"
+    assert surfaces(read) == ["Title", "Fever"]
+    content = format_bioc([read])
+    (again,) = parse_bioc(content, "n.xml")
     assert again == read
+    (written,) = biocxml.loads(content).documents
+    assert [[a.text for a in p.annotations] for p in written.passages] == [["Title"], ["Fever"]]
 
 
 PUB = "7|t|Ab\n7|a|Cd\n"

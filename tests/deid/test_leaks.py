@@ -252,6 +252,12 @@ def test_a_word_that_a_mask_makes_whole_is_hidden() -> None:
     assert find_repeats(spans[:1], text, keeps=lambda span: False) == spans[:1]
 
 
+def test_surnames_of_a_note_in_small_letters_are_no_ordinary_words() -> None:
+    text = "ana lugo acude. lugo refiere dolor"
+    found = find_repeats([PhiSpan(0, 8, NAME, 1.0, "ner")], text, keeps=lambda span: False)
+    assert [text[span.start : span.end] for span in found] == ["ana lugo", "lugo"]
+
+
 def test_a_name_that_is_a_word_of_a_label_is_hidden_everywhere() -> None:
     text = "Ana Calle acude. Calle refiere dolor. [CALLE] [PAIS]"
     result = run(make_nlp(), Planted(text, [(0, 9, NAME, 1.0)], []))

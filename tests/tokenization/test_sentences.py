@@ -42,6 +42,9 @@ SPANISH = [
     "servicio de urgencias de nuestro centro, donde es valorada por el equipo del\n"
     "Hospital Central.| Se pide radiografía de tórax y analítica que muestra una\n"
     "PCR elevada.\n|Alta",
+    "Acude por dolor en el costado derecho desde hace dos días sin fiebre ni vómitos.\n|"
+    "Niega disuria\n|Afebril\n|"
+    "Se pide analítica con creatinina y sedimento de orina para mañana a primera.\n|Alta",
     "Remitida por la Dra.\nRuiz desde\r\nurgencias.\r\n|Alta.",
     "  \n |Empieza con blancos.|  \n\n  Y acaba.  \n",
     "Vive en EE. UU. desde 2010.| Trabaja.",

@@ -6,6 +6,12 @@ import pytest
 import torch
 from thinc.api import Adam
 
+from spacy_bioclin.torch_bridge.averages import (
+    find_averages,
+    get_averages,
+    set_averages,
+    update_averages,
+)
 from tests.encoders.strategy.test_strategy_updates import make_model, read, update
 from tests.torch_bridge.test_shim import make_shim, step
 
@@ -61,6 +67,21 @@ def test_without_use_averages_nothing_is_kept():
     before = values_of(shim.module)
     with shim.use_params({}):
         assert same(before, values_of(shim.module))
+
+
+def test_averages_go_on_from_a_state():
+    """The share of the old average follows the steps that were done before the training stopped."""
+    shim, optimizer = make_shim(), make_adam()
+    for n in range(4):
+        step(shim, optimizer, torch.full((2, 3), float(n)))
+    resumed = make_adam()
+    set_averages(shim.id, resumed, get_averages(shim.id, optimizer))
+    weights = values_of(shim.module)
+    for one in (optimizer, resumed):
+        update_averages(shim.id, {n: w + 1 for n, w in weights.items()}, one)
+    found, wanted = (find_averages(shim.id, one.averages) for one in (resumed, optimizer))
+    assert found.keys() == wanted.keys() == weights.keys()
+    assert all((found[name] == wanted[name]).all() for name in wanted)
 
 
 def test_a_copy_has_averages_of_its_own():

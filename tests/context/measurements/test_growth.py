@@ -12,7 +12,7 @@ from spacy_bioclin.context.measurements.rules import around, find, reader
 from spacy_bioclin.context.measurements.rules.find import find_measurements
 from spacy_bioclin.context.measurements.rules.lexicon import get_lexicon
 from spacy_bioclin.context.measurements.rules.scan import Scanner, fold
-from tests.deid.growth import is_linear
+from tests.hostile.growth.measure import is_linear
 
 UNITS = ["7", "1/", "mg ", ", ", " ", "1 ", "1,", "1, ", "1-", "1 x ", "uno ", "one ", "cada "]
 UNITS += ["Hb ", "Hb 1 ", "1.", "de 1 ", "1 a ", "<", "120/80 ", "twenty ", "1\n", "mayo ", "bid "]

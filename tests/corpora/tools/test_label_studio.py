@@ -89,11 +89,16 @@ def test_of_several_annotations_the_ground_truth_counts(tmp_path: Path) -> None:
 # for the second.
 def test_how_offsets_are_counted_is_seen_by_the_text(tmp_path: Path) -> None:
     words = ("tos", "fiebre")
-    for places in (((2, 5), (7, 13)), ((3, 6), (8, 14)), ((2, 5), (6, 12))):
+    for gap, *places in (
+        ("\r\n", (2, 5), (7, 13)),
+        ("\r\n", (3, 6), (8, 14)),
+        ("\r\n", (2, 5), (6, 12)),
+        (", ", (2, 5), (7, 13)),
+        (", ", (3, 6), (8, 14)),
+    ):
         regions = [region(word, *at, word, "A") for word, at in zip(words, places, strict=True)]
-        (document,) = read_label_studio(
-            write(tmp_path / "e.json", annotated("😀 tos\r\nfiebre", *regions))
-        )
+        task = annotated(f"😀 tos{gap}fiebre", *regions)
+        (document,) = read_label_studio(write(tmp_path / "e.json", task))
         assert [span.fragments for span in spans_of(document)] == [((2, 5),), ((7, 13),)], places
 
 

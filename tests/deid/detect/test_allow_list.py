@@ -9,7 +9,7 @@ from spacy_bioclin.deid.detect.allow_list import (
     usual_names,
 )
 from spacy_bioclin.text import fold_alnum
-from tests.deid.growth import is_linear
+from tests.hostile.growth.measure import is_linear
 
 # The span stands between brackets.
 ALLOWED = [

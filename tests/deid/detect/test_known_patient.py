@@ -7,7 +7,7 @@ import pytest
 
 from spacy_bioclin.deid.detect.known_patient import find_known
 from spacy_bioclin.errors import BioclinError
-from tests.deid.growth import is_linear
+from tests.hostile.growth.measure import is_linear
 
 JUAN = {"names": ["Juan García López"]}
 FORMS = """03/05/1969
@@ -61,6 +61,8 @@ def test_names() -> None:
         ("Gacría acude; Garsía, Lopes", ["Gacría", "Garsía, Lopes"]),
     ]
     check(cases, **JUAN)
+    initials = [case for case in cases if case[0].startswith("J")]
+    check(initials, names=["García López, Juan"])
 
 
 def test_no_names() -> None:

@@ -6,7 +6,7 @@ from spacy_bioclin.deid.operators import NoteContext, Target, apply_operator
 from spacy_bioclin.deid.secret import Secret
 from spacy_bioclin.deid.spans import PhiSpan
 from spacy_bioclin.deid.surrogates.context import SurrogateContext
-from tests.deid.growth import is_linear
+from tests.hostile.growth.measure import is_linear
 
 KEY = b"a key for the tests, no more than that"
 

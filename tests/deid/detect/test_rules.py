@@ -12,7 +12,7 @@ from spacy_bioclin.deid.detect.rules import RuleSet, load_rules, make_view
 from spacy_bioclin.deid.labels import load_types
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.text import FoldedText
-from tests.deid.growth import is_linear
+from tests.hostile.growth.measure import is_linear
 
 try:  # Python 3.11 gave it another name
     from re import _parser as regex_parser  # type: ignore[attr-defined]

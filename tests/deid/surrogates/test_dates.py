@@ -47,6 +47,7 @@ FORMS = {
         "Lun. 12/03/2018 14:30 h": "Mar. 16/04/2019 14:30 h",
         "2018-03-12T14:30:00Z": "2019-04-16T14:30:00Z",
         "del 12 al 15 de marzo de 2018": "del 16 al 19 de abril de 2019",
+        "28-3 de marzo de 2018": "4-7 de abril de 2019",
         "12 de marzo al 3 de abril de 2018": "16 de abril al 8 de mayo de 2019",
         "marzo y abril de 2018": "abril y mayo de 2019",
         "2018-2020": "2019-2021",

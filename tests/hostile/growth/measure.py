@@ -88,3 +88,12 @@ def time_growth(subject: Subject) -> tuple[int, list[float]]:
         if ratios[-1] < MAX_CLOCK_RATIO:
             break
     return size, ratios
+
+
+def is_linear(run: Callable[[str], Any], piece: str, size: int) -> bool:
+    """Check by the clock whether the work on a text grows like its length.
+
+    size (int): Characters of a text that is large enough to measure.
+    """
+    subject = Subject(lambda n: piece * n, run, max(1, size // len(piece) // CLOCK_FACTOR))
+    return time_growth(subject)[1][-1] < MAX_CLOCK_RATIO
