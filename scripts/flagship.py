@@ -15,43 +15,48 @@ PharmaCoNER, whose official test splits have published figures.
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import spacy
 import typer
 from rich.console import Console
+from spacy.tokens import Doc, Span
 from spacy.util import load_config
 from spacy.vocab import Vocab
 from thinc.api import Config
 
 from benchmarks.deid import hard_notes
+from scripts import notes
 from scripts.terminology import linker_settings
 from spacy_bioclin.catalog.tasks import COMMON_LAYER, Task, find_data, find_task
 from spacy_bioclin.cli.faults import report_faults
-from spacy_bioclin.corpora.convert import convert_to_docs
+from spacy_bioclin.corpora.convert import convert_to_docs, make_nlp
 from spacy_bioclin.corpora.docbin import read_docs, write_docs
+from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.corpora.overlap.docs import find_overlaps
 from spacy_bioclin.corpora.overlap.lists import format_id_list
 from spacy_bioclin.corpora.overlap.merge import merge_docs
 from spacy_bioclin.deid.calibration import BALANCED
 from spacy_bioclin.deid.fit import TARGET_RECALL, calibrate
+from spacy_bioclin.deid.labels import label_of, scheme_labels
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.outputs import Output, write_atomic
 from spacy_bioclin.settings import Settings, read_json, read_settings, read_yaml
 from spacy_bioclin.torch_bridge.shim import store_in_half
 from spacy_bioclin.training.state import STATE
-from spacy_bioclin.types import GOLD_KEY
+from spacy_bioclin.types import GOLD_KEY, AnnotatedText, SpanAnnotation
 from spacy_bioclin.vocab import save_pipeline
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "configs" / "flagship" / "recipes.yml"
 CONFIG = ROOT / "configs" / "flagship" / "config.cfg"
 CARDS = ROOT / "assets" / "cards"
-MERGED, NOTES = "merged", "invented"
+MERGED, INVENTED, NOTES = "merged", "invented", "notes"
 NAME = "sm"  # of the package, after its language
 DEV_SHARE = 10  # one document of so many is dev
 
@@ -62,13 +67,15 @@ class Recipe(Settings):
     """What the pipeline of a language learns from; recipes.yml describes the keys."""
 
     labels: list[str]
-    corpora: list[str]
+    corpora: dict[str, list[str]]
     merged: list[str]
     quoted: list[str]
     phi: list[str]
     scheme: str
     notes: int
     texts: list[str]
+    not_drugs: list[str]
+    copies: int
     updates: int
     turns: dict[str, int]
 
@@ -109,6 +116,8 @@ def make_corpora(
     if recipe.merged:
         merge(recipe, out)
     invent(lang, recipe, out)
+    for split in ("train", "dev"):
+        write_docs(make_note_docs(lang, recipe, split), find_file(out, NOTES, split))
     tests = [find_file(out, name, "test") for name in quoted]
     for name in names:
         if name not in quoted:
@@ -116,7 +125,7 @@ def make_corpora(
     tasks = find_tasks(recipe)
     for split in ("train", "dev"):
         # Invented notes of train and dev share layouts, and differ in names.
-        others = [name for name in tasks["dev"] if name != NOTES] if split == "train" else []
+        others = [name for name in tasks["dev"] if name != INVENTED] if split == "train" else []
         dev = [find_file(out, name, "dev") for name in others]
         paths = [find_file(out, name, split) for name in tasks[split]]
         leave_out(paths, [*tests, *dev], out / f"{split}-leave-out.txt")
@@ -146,7 +155,7 @@ def find_tasks(recipe: Recipe) -> dict[str, dict[str, list[str]]]:
     """
     alone = [name for name in recipe.corpora if name not in recipe.merged]
     merged = [MERGED] if recipe.merged else []
-    others = {**{name: ["phi"] for name in recipe.phi}, NOTES: ["ner", "phi"]}
+    others = {**{name: ["phi"] for name in recipe.phi}, INVENTED: ["phi"], NOTES: ["ner", "phi"]}
     return {
         "train": {**{name: ["ner"] for name in [*merged, *alone]}, **others},
         "dev": {**{name: ["ner"] for name in recipe.corpora}, **others},
@@ -173,13 +182,66 @@ def convert(name: str, recipe: Recipe, sources: Collection[str], split: str, out
     Console(stderr=True, highlight=False).print(f"{name}, {split}", markup=False)
     options: dict[str, Any] = {"layers": task.layers, "labels": task.labels}
     if name in recipe.corpora:
-        options = choose_labels(task, recipe.labels)
+        options = choose_labels(task, recipe.corpora[name])
     convert_to_docs(task.format, [*paths], out, lang=task.lang, keep=keep, task=name, **options)
+    if recipe.not_drugs and "DRUG" in recipe.corpora.get(name, ()):
+        mend_drugs(out, recipe.not_drugs)
 
 
 def is_dev(id: str) -> bool:
     """Tell whether a document that is not in a test split is dev."""
     return int(hashlib.sha256(id.encode()).hexdigest(), 16) % DEV_SHARE == 0
+
+
+def mend_drugs(path: Path, not_drugs: Collection[str]) -> None:
+    """Take what is measured and not given out of DRUG, and make insulin one, in a corpus file."""
+    docs = list(read_docs(path, Vocab()))
+    analyte = re.compile(rf"(?:{'|'.join(not_drugs)})\b", re.IGNORECASE)
+
+    def mend(label: str, text: str) -> str:
+        if label == "PROTEIN" and text.lower().startswith("insulin"):
+            return "DRUG"
+        return "" if label == "DRUG" and analyte.match(text) else label
+
+    for doc in docs:
+        layers = doc.user_data[GOLD_KEY]["layers"]
+        items = [
+            [start, end, mend(label, doc.text[start:end]), id]
+            for start, end, label, id in layers[COMMON_LAYER]
+        ]
+        layers[COMMON_LAYER] = [item for item in items if item[2]]
+        group = [(span, mend(span.label_, span.text)) for span in doc.spans[COMMON_LAYER]]
+        doc.spans[COMMON_LAYER] = [
+            Span(doc, span.start, span.end, label=label, kb_id=span.kb_id)
+            for span, label in group
+            if label
+        ]
+    write_docs(docs, path)
+
+
+def make_note_docs(lang: str, recipe: Recipe, split: str) -> Iterator[Doc]:
+    """Make gold Docs of our notes: clinical entities and PHI.
+
+    Other corpora call imaging and cultures procedures, so that such a TEST is a PROCEDURE too.
+    """
+    nlp = make_nlp(lang)
+    annotated = [*notes.LABELS, *scheme_labels(recipe.scheme)]
+    layers = {**dict.fromkeys(notes.LABELS, COMMON_LAYER), "*": "phi"}
+    for _, of, path in notes.list_files([lang]):
+        for note in notes.read_notes(path) if of == split else ():
+            spans = []
+            for start, end, label, _ in note.marks:
+                if label not in notes.LABELS:
+                    label = label_of(label, recipe.scheme)
+                spans.append((start, end, label))
+                if label == "TEST" and notes.IS_PROCEDURE.search(note.text[start:end]):
+                    spans.append((start, end, "PROCEDURE"))
+            marked = tuple(
+                SpanAnnotation(f"T{n}", label, ((start, end),), note.text[start:end])
+                for n, (start, end, label) in enumerate(spans, start=1)
+            )
+            text = AnnotatedText(note.name, note.text, marked)
+            yield make_gold_doc(nlp, text, layers=layers, annotated_labels=annotated, task=NOTES)
 
 
 def choose_labels(task: Task, wanted: Collection[str]) -> dict[str, Any]:
@@ -200,13 +262,13 @@ def merge(recipe: Recipe, out: Path) -> None:
 
 def invent(lang: str, recipe: Recipe, out: Path) -> None:
     """Invent notes with PHI and clinical entities for train and, with other names, for dev."""
-    data = find_data(recipe.corpora[0])
+    data = find_data(next(iter(recipe.corpora)))
     texts = [word for path in recipe.texts for word in ("--texts", str(data / path))]
     splits = (("train", recipe.notes, "training"), ("dev", recipe.notes // 20, "held-out"))
     for seed, (split, number, names) in enumerate(splits):
-        command = ["invent-notes", "-o", str(find_file(out, NOTES, split)), "--lang", lang]
+        command = ["invent-notes", "-o", str(find_file(out, INVENTED, split)), "--lang", lang]
         command += ["--number", str(number), "--seed", str(seed), "--names", names, *texts]
-        command += ["--scheme", recipe.scheme, "--entities", "--overwrite"]
+        command += ["--scheme", recipe.scheme, "--overwrite"]
         run("-m", "spacy_bioclin", *command)
 
 
@@ -243,9 +305,17 @@ def make_config(lang: str, recipe: Recipe, out: Path, tests: list[Path]) -> Conf
         corpora["leave_out"] = str(out / f"{split}-leave-out.txt")
         corpora["held_out"] = [str(path) for path in tests]
         corpora["tasks"] = {
-            name: {"path": str(find_file(out, name, split)), "heads": heads}
+            # Invented notes have noise of their own.
+            name: {
+                "path": str(find_file(out, name, split)),
+                "heads": heads,
+                "augment": name != INVENTED,
+            }
             for name, heads in tasks[split].items()
         }
+    if recipe.copies:
+        noise = {"@augmenters": "spacy-bioclin.noise.v1", "copies": recipe.copies, "keep": True}
+        config["corpora"]["train"]["augmenter"] = {**noise, "seed": 0}
     turns = config["training"]["batcher"]["turns"] = recipe.turns
     per_round = sum(turns.get(name, 1) for name in tasks["train"])
     config["training"]["max_steps"] = recipe.updates * per_round

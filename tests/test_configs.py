@@ -313,6 +313,7 @@ ENCODER_SETTINGS = (
     "precision",
     "max_batch_pieces",
     "transformer_config.attention_probs_dropout_prob",
+    "lower_capitals",
     "strategy.freeze_embeddings",
     "strategy.freeze_layers",
     "strategy.layer_decay",

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "spacy_bioclin"
 FLOORS = (
     ("about", "errors", "types", "interrupts"),
-    ("text", "files"),
+    ("text", "files", "rewrite"),
     ("notices",),
     (
         "settings",

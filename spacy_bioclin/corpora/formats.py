@@ -16,8 +16,10 @@ from ..types import (
     RelationAnnotation,
     SpanAnnotation,
 )
+from . import multiclin
 from .agreement.i2b2_2010 import read_i2b2_2010
 from .agreement.i2b2_2012 import read_i2b2_2012
+from .agreement.i2b2_xml import format_i2b2, read_i2b2
 from .agreement.share_clef import read_share_clef
 from .bioc_format import format_bioc, read_bioc
 from .brat import NO_BLANK, format_brat, read_brat
@@ -25,7 +27,6 @@ from .columns import format_columns, read_columns
 from .docbin import read_docs
 from .docs import doc_to_annotated
 from .files import OnError, raise_error, skip_errors
-from .i2b2_xml import format_i2b2, read_i2b2
 from .pubtator import format_pubtator, read_pubtator
 from .relations.chemprot import ABSTRACTS, read_chemprot
 from .relations.ddi import read_ddi
@@ -160,6 +161,10 @@ FORMATS = {
         format_others=lambda documents: {TYPE_SYSTEM: format_type_system()},
     ),
     "spacy": Format((".spacy",), read_spacy, level="either"),
+    **{
+        f"multiclin-{kind}": Format((".conll.xz",), read)
+        for kind, read in multiclin.READERS.items()
+    },
 }
 
 

@@ -24,6 +24,8 @@ NAME = "spacy-bioclin.Corpus.v1"
 # Key in `doc.user_data` under which a Doc keeps the predictions of a teacher for its tokens, see
 # `ner.distillation`: {…, "layers": {layer: {…, "marginals": array with a row per token}}}.
 TEACHER_KEY = "bioclin_teacher"
+# Makes examples of an example, such as noisy copies.
+Augmenter = Callable[[Language, Example], Iterable[Example]]
 # From a Doc, the tokens before which it may be cut, and those of them that start a sentence, to the
 # tokens before which it is cut.
 FindStarts = Callable[[Doc, list[int], list[int]], list[int]]
@@ -35,6 +37,7 @@ def make_corpus(
     max_tokens: int | Literal["auto"] = 0,
     leave_out: Path | None = None,
     use_gold_ents: bool = False,
+    augmenter: Augmenter | None = None,
 ) -> Callable[[Language], Iterable[Example]]:
     """Make a corpus reader (registered as `spacy-bioclin.Corpus.v1`).
 
@@ -47,6 +50,8 @@ def make_corpus(
     leave_out (Path | None): List of documents to leave out, see `read_id_list`.
     use_gold_ents (bool): Give the Docs to predict the annotated spans, with their concept ids: for
         components that read spans, in a pipeline without a component that finds them.
+    augmenter (Callable | None): For training: makes the examples that are read of each, such as
+        `spacy-bioclin.noise.v1`.
     RETURNS (Callable[[Language], Iterable[Example]]): The reader.
     RAISES (BioclinError): max_tokens is no such value; or, when the corpus is read, no path is set
         (`spacy debug config` and `spacy init fill-config` accept a config without paths), or the
@@ -57,6 +62,7 @@ def make_corpus(
     check_max_tokens(max_tokens, NAME)
     choice = DocumentChoice(NAME, leave_out=leave_out)
     settings: dict[str, Any] = {"max_tokens": max_tokens, "use_gold_ents": use_gold_ents}
+    settings["augmenter"] = augmenter
     return partial(read_examples, path=Path(path), choice=choice, **settings)
 
 
@@ -84,10 +90,11 @@ def read_examples(
     max_tokens: int | Literal["auto"],
     choice: DocumentChoice,
     use_gold_ents: bool = False,
+    augmenter: Augmenter | None = None,
 ) -> Iterator[Example]:
     """Pair the chosen Docs of a corpus, cut into parts, with Docs without annotation.
 
-    path, max_tokens, use_gold_ents: See `make_corpus`.
+    path, max_tokens, use_gold_ents, augmenter: See `make_corpus`.
     choice (DocumentChoice): Which documents are read.
     YIELDS (Example): The examples, in the order of the corpus.
     """
@@ -101,7 +108,8 @@ def read_examples(
             predicted = _make_predicted(nlp, reference)
             if use_gold_ents:
                 _give_spans(predicted, reference)
-            yield Example(predicted, reference)
+            eg = Example(predicted, reference)
+            yield from augmenter(nlp, eg) if augmenter else (eg,)
 
 
 def _find_windows(nlp: Language) -> FindStarts:

@@ -13,7 +13,7 @@ from ..errors import BioclinError
 from ..settings import Settings, check_choice, read_settings
 from ..types import TASK_KEY
 from .overlap.docs import DocumentChoice
-from .readers import check_max_tokens, read_examples
+from .readers import Augmenter, check_max_tokens, read_examples
 
 NAME = "spacy-bioclin.TaskCorpora.v1"
 TASK_NAME = re.compile(r"\w[\w-]*")
@@ -30,6 +30,7 @@ class TaskCorpus(Settings):
     weight (float): Factor on the gradients of its batches.
     metric (str | None): Its main score, such as "ents_f"; None for what its heads are judged by.
     use_gold_ents (bool): See `make_corpus`.
+    augment (bool): Read it through the augmenter of the corpora, if they have one.
     """
 
     path: str | None
@@ -37,6 +38,7 @@ class TaskCorpus(Settings):
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     metric: str | None = None
     use_gold_ents: bool = False
+    augment: bool = True
 
     @field_validator("heads")
     @classmethod
@@ -53,6 +55,7 @@ class TaskCorpora:
     max_tokens (int | str): See `make_corpus`.
     balance (str): How the gradients of the tasks are weighted: "none" or "dwa".
     choice (DocumentChoice): Which documents are read.
+    augmenter (Callable | None): See `make_corpus`.
     """
 
     def __init__(
@@ -62,11 +65,13 @@ class TaskCorpora:
         max_tokens: int | Literal["auto"],
         balance: str,
         choice: DocumentChoice,
+        augmenter: Augmenter | None = None,
     ) -> None:
         self.tasks = dict(tasks)
         self.max_tokens = max_tokens
         self.balance = balance
         self.choice = choice
+        self.augmenter = augmenter
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Refuse to be read by `spacy train`, which would let every head learn from every corpus.
@@ -98,6 +103,7 @@ class TaskCorpora:
             settings: dict[str, Any] = {
                 "max_tokens": self.max_tokens,
                 "use_gold_ents": task.use_gold_ents,
+                "augmenter": self.augmenter if task.augment else None,
             }
             path = Path(task.path)
             for eg in read_examples(nlp, path=path, choice=self.choice, **settings):
@@ -113,6 +119,7 @@ def make_task_corpora(
     leave_out: Path | None = None,
     held_out: list[Path] | None = None,
     allow_overlap: bool = False,
+    augmenter: Augmenter | None = None,
 ) -> TaskCorpora:
     """Make a reader for the corpora of several tasks (registered as
     `spacy-bioclin.TaskCorpora.v1`).
@@ -127,6 +134,7 @@ def make_task_corpora(
     held_out (list[Path] | None): For training: .spacy files of test splits, or folders of them. A
         document that shares too many word 12-grams with one of them is an error, see `is_overlap`.
     allow_overlap (bool): Do not compare with `held_out`.
+    augmenter (Callable | None): For training: see `make_corpus`.
     RETURNS (TaskCorpora): The reader.
     RAISES (BioclinError): There is no task, or a setting has a wrong value.
     """
@@ -153,4 +161,5 @@ def make_task_corpora(
     choice = DocumentChoice(
         NAME, leave_out=leave_out, held_out=held_out or (), allow_overlap=allow_overlap
     )
-    return TaskCorpora(corpora, max_tokens=max_tokens, balance=balance, choice=choice)
+    settings: dict[str, Any] = {"max_tokens": max_tokens, "balance": balance}
+    return TaskCorpora(corpora, **settings, choice=choice, augmenter=augmenter)

@@ -10,9 +10,9 @@ from typing import Any
 from spacy.tokens import Doc
 
 from ..errors import BioclinError
+from ..rewrite import rewrite
 from ..types import GOLD_KEY
 from .labels import find_phi_type
-from .rewrite import rewrite
 from .secret import Secret
 from .surrogates.by_label import make_surrogate
 from .surrogates.context import SurrogateContext

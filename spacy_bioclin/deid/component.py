@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 
 from ..dates import LEAP_YEAR, find_day_first
 from ..errors import BioclinError
+from ..rewrite import rewrite
 from ..spans import set_spans
 from ..text import fold_alnum
 from .calibration import BALANCED, Calibrated
@@ -25,7 +26,6 @@ from .merge import Places, choose_labels, merge_spans
 from .operators import YEAR, NoteContext, Target, apply_operator
 from .policy import Policy, make_policy
 from .result import DEID_KEY, get_deid
-from .rewrite import rewrite
 from .secret import SecretKey, patient_secret, read_key
 from .spans import DOUBTFUL, NEURAL, PhiSpan, get_phi, make_span
 from .surrogates.by_label import MAX_CHARS

@@ -6,8 +6,8 @@ from typing import Any
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
+from ..rewrite import Edit, OffsetMap, rewrite
 from ..spans import get_probabilities, set_spans
-from .rewrite import Edit, OffsetMap, rewrite
 from .spans import PhiSpan, make_span
 
 # Key in `doc.user_data` of what `doc._.deid` shows: plain lists and dicts that a DocBin can hold.

@@ -3,9 +3,9 @@
 import hashlib
 import json
 
+from ..rewrite import rewrite
 from .operators import N_NONCE, seal, unseal
 from .result import DeidResult
-from .rewrite import rewrite
 from .secret import Secret
 
 

@@ -18,6 +18,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from ..annotations.pairs import get_boundary
 from ..catalog.choices import choose_settings
 from ..errors import BioclinError
+from ..tokenization import capitals
 from ..types import FIND_WINDOWS, IntArray
 from . import loading
 from .network import WindowedEncoder
@@ -120,6 +121,7 @@ def build_encoder(
     max_batch_pieces: int | None = None,
     transformer_config: dict[str, Any] | None = None,
     strategy: dict[str, Any] | None = None,
+    lower_capitals: bool = False,
 ) -> Model[list[Doc], FullTransformerBatch]:
     """Build the model for the `transformer` factory.
 
@@ -138,19 +140,15 @@ def build_encoder(
     transformer_config (dict | None): Settings that replace those of the encoder's config.json.
     strategy (dict | None): Which weights learn, and how fast: the keys of `Strategy`. None: all at
         the optimizer's rate.
+    lower_capitals (bool): Read what is all in capitals in lower case (`tokenization.capitals`).
     RAISES (BioclinError): The strategy has unknown keys or wrong values.
     """
+    rebuild = partial(_rebuild, max_batch_pieces=max_batch_pieces)
     return EncoderModel(
         "transformer",
         forward,
         init=init,
-        shims=[
-            EncoderShim(
-                partial(_rebuild, max_batch_pieces=max_batch_pieces),
-                precision=precision,
-                strategy=read_strategy(strategy),
-            )
-        ],
+        shims=[EncoderShim(rebuild, precision=precision, strategy=read_strategy(strategy))],
         dims={"nO": None},
         attrs={
             "name": name,
@@ -158,6 +156,7 @@ def build_encoder(
             "stride": stride,
             "max_batch_pieces": max_batch_pieces,
             "transformer_config": dict(transformer_config or {}),
+            "lower_capitals": lower_capitals,
             "tokenizer": None,
             "replace_listener": own_encoder,
             "replace_listener_cfg": own_encoder_cfg,
@@ -241,7 +240,7 @@ def forward(
     model.prepare()
     network = model.shim.module
     size, overlap = model.attrs["size"], model.attrs["overlap"]
-    split = split_docs(model.tokenizer, docs, network)
+    split = split_docs(model.tokenizer, docs, network, read=_find_reader(model))
     all_pieces = [pieces for pieces, _ in split]
     lengths = [len(pieces.ids) for pieces in all_pieces]
     alignments, windows, pairs = [], [], []
@@ -287,7 +286,7 @@ def find_window_starts(
     """
     if model.attrs["tokenizer"] is None or get_boundary(doc) is not None:
         return []
-    [pieces] = split_into_pieces(model.tokenizer, [doc.text])
+    [pieces] = split_into_pieces(model.tokenizer, [_find_reader(model)(doc)])
     size = model.attrs["size"]
     if len(pieces.ids) <= size:
         return []
@@ -305,6 +304,12 @@ def find_window_starts(
     starts = np.searchsorted(first, windows.core_start[1:], side="right") - 1
     allowed = set(edges)
     return [start for start in starts.tolist() if start in allowed]
+
+
+def _find_reader(model: EncoderModel) -> Callable[[Doc], str]:
+    """Find what makes the text to read, which is as long as that of the Doc."""
+    lower = model.attrs["lower_capitals"]
+    return lambda doc: capitals.lower_capitals(doc.text, doc.lang_) if lower else doc.text
 
 
 def _token_offsets(doc: Doc) -> tuple[IntArray, IntArray, np.ndarray]:
@@ -378,6 +383,7 @@ def build_tok2vec_encoder(
     max_batch_pieces: int | None = None,
     transformer_config: dict[str, Any] | None = None,
     strategy: dict[str, Any] | None = None,
+    lower_capitals: bool = False,
 ) -> Model[list[Doc], list[Floats2d]]:
     """Build an encoder for one component alone: `nlp.replace_listeners` writes it into the config.
 
@@ -386,6 +392,7 @@ def build_tok2vec_encoder(
     See `build_encoder` for the other arguments.
     """
     encoder = build_encoder(
-        name, window, stride, precision, max_batch_pieces, transformer_config, strategy
+        *(name, window, stride, precision, max_batch_pieces, transformer_config, strategy),
+        lower_capitals,
     )
     return chain(own_encoder(encoder), trfs2arrays(pooling, grad_factor))

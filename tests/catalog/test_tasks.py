@@ -60,7 +60,7 @@ def test_common_labels_are_spelt_in_one_way() -> None:
     tasks = load_tasks()
     shared = {label for task in tasks.values() for label in task.common_labels}
     assert {"DISEASE", "SYMPTOM", "PROCEDURE", "DRUG", "PROTEIN", "GENE", "TUMOR_MORPHOLOGY",
-            "ANATOMY", "DOSAGE", "LAB_VALUE", "SPECIES", "CELL"} <= shared  # fmt: skip
+            "ANATOMY", "TEST", "TEST_VALUE", "DOSE", "SPECIES", "CELL"} <= shared  # fmt: skip
     assert all(label == label.upper() and label.replace("_", "").isalpha() for label in shared)
     assert tasks["bc5cdr-disease"].common_layers == {"Chemical": None, "DISEASE": "clinical"}
     for name, task in tasks.items():  # the same labels are left out

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from spacy_bioclin.corpora.agreement.i2b2_xml import format_i2b2, parse_i2b2
 from spacy_bioclin.corpora.bioc_format import format_bioc
 from spacy_bioclin.corpora.brat import format_ann, parse_ann, read_brat
 from spacy_bioclin.corpora.docs import spans_of
 from spacy_bioclin.corpora.export import write_corpus
 from spacy_bioclin.corpora.formats import FORMATS, find_files
-from spacy_bioclin.corpora.i2b2_xml import format_i2b2, parse_i2b2
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import (
     AnnotatedText,

@@ -6,6 +6,7 @@ import pytest
 import spacy
 from bioc import BioCAnnotation, BioCCollection, BioCDocument, BioCLocation, BioCPassage, biocxml
 
+from spacy_bioclin.corpora.agreement.i2b2_xml import format_i2b2, parse_i2b2, read_i2b2
 from spacy_bioclin.corpora.bioc_format import format_bioc, parse_bioc
 from spacy_bioclin.corpora.brat import format_ann, parse_ann
 from spacy_bioclin.corpora.columns import (
@@ -18,7 +19,6 @@ from spacy_bioclin.corpora.columns import (
 from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.corpora.docs import make_gold_doc, spans_of
 from spacy_bioclin.corpora.formats import FORMATS, add_targets, find_files, relabel
-from spacy_bioclin.corpora.i2b2_xml import format_i2b2, parse_i2b2, read_i2b2
 from spacy_bioclin.corpora.pubtator import format_pubtator, parse_pubtator, read_pubtator
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.types import (

@@ -223,7 +223,7 @@ def test_vectors_of_a_long_pair_are_means(bert):
     from spacy_bioclin.encoders.pairs.pieces import find_cuts, split_docs
     from spacy_bioclin.encoders.pieces import align_tokens
 
-    [split] = split_docs(tokenizer, [doc], first)
+    [split] = split_docs(tokenizer, [doc], first, lambda doc: doc.text)
     offsets = np.array([[token.idx, token.idx + len(token)] for token in doc])
     alignment = align_tokens(offsets[:, 0], offsets[:, 1], split.pieces)
     _, cuts = find_cuts(alignment, np.zeros(len(doc), dtype=bool))

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from spacy_bioclin.linking.candidates import COLUMN, GAPS, CandidateGenerator
+from spacy_bioclin.linking.kb.build import build_kb
+from spacy_bioclin.linking.kb.concepts import Concept
 from spacy_bioclin.linking.learned import LearnedMention, LearnedNames
 
 
@@ -51,6 +53,13 @@ def test_same_name_but_for_case_accents_and_signs(find):
     assert found["similar"] == pytest.approx(1, abs=1e-4)
     assert found["name"] == "cáncer de mama"
     assert "preferred" not in found
+
+
+def test_names_of_other_letters_have_another_key(tmp_path):
+    kb = build_kb([Concept("E", "Hepatitis E", "en")], tmp_path / "kb")
+    for text, has_key in (("hepatitis, e", 1), ("hepatitis A", 0)):
+        [pool] = CandidateGenerator(kb, n_candidates=5, lang="en")([text], [None])
+        assert pool.features[0][COLUMN["key"]] == has_key, text
 
 
 def test_same_stems_in_another_order_and_number(find):

@@ -36,6 +36,8 @@ def test_other_versions_are_an_error_or_a_warning_that_say_what_to_install() -> 
     older = r"es_x 1 works with spacy-bioclin<0.3,>=0.2.1, but 0.2.0 is installed: pip install \"s"
     with pytest.raises(BioclinError, match=older):
         check_requirement(meta(wanted), "0.2.0")
+    with pytest.raises(BioclinError, match=r"but 0\.9\.0 is installed"):
+        check_requirement(meta(make_requirement("0.10.0")), "0.9.0")
     newer = (
         r"but 0.3.0 is installed, so .* install a newer es_x, .* pip install \"spacy-bioclin<0.3"
     )

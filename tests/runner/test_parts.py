@@ -260,8 +260,10 @@ def test_inputs_are_never_the_output(tmp_path):
     for out in ("notes/out", "soft/a/b"):
         with pytest.raises(BioclinError, match="outside it"):
             check_output(folder, tmp_path / out, overwrite=True, resume=False)
-    with pytest.raises(BioclinError, match="or holds it"):
-        check_inputs(tmp_path, [folder])
+    (tmp_path / "here").symlink_to(tmp_path)
+    for out in (tmp_path, tmp_path / "here", tmp_path / "notes" / ".."):
+        with pytest.raises(BioclinError, match="or holds it"):
+            check_inputs(out, [folder])
     check_inputs(tmp_path / "notes2", [folder, source])
 
 

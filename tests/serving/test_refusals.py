@@ -1,7 +1,9 @@
 """What the service answers to requests that are not as they should be: a status, a sentence, and
 never what the client wrote."""
 
+import io
 import json
+import logging
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +11,7 @@ from itertools import product
 
 import pytest
 
+from spacy_bioclin.serving.log import Log
 from tests.serving.util import (
     SLOW,
     Running,
@@ -211,6 +214,20 @@ def test_a_safe_note_that_is_not_safe_is_not_sent() -> None:
         answer = send(it, '{"text": "Clínica Xabina. Paciente Xabina con tos."}', "/deidentify")
     assert answer.status_code in (200, 422)
     assert answer.status_code == 422 or "Xabina" not in answer.json()["text"]
+
+
+def test_errors_of_libraries_are_logged_without_their_words() -> None:
+    stream, library = io.StringIO(), logging.getLogger("uvicorn.error")
+    before = library.handlers, library.propagate, library.level
+    try:
+        Log(stream).take_over()
+        library.error(CANARY, exc_info=ValueError(CANARY))
+    finally:
+        library.handlers, library.propagate, level = before
+        library.setLevel(level)
+    row = json.loads(stream.getvalue())
+    assert (row["event"], row["error"]) == ("library", "ValueError")
+    assert CANARY not in stream.getvalue()
 
 
 def test_malformed_requests_are_never_a_fault(it: Running) -> None:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from ...rewrite import rewrite
 from ...text import MIN_CHARS, TextSpan, find_values, fold_alnum, fold_plain
 from ..labels import SCHEMES, scheme_labels, type_of
 from ..merge import Places
-from ..rewrite import rewrite
 from ..spans import PhiSpan
 from ..surrogates.name_lists import PARTICLES, TITLES
 from .allow_list import load_allow_list

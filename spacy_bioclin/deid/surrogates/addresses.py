@@ -9,8 +9,8 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from ...rewrite import rewrite
 from ...text import compose, fold_alnum
-from ..rewrite import rewrite
 from .context import DIGITS, LETTERS, NON_ZERO, SurrogateContext
 from .places import load_gazetteer, load_places, make_place, make_postcode
 from .wording import is_upper, match_case

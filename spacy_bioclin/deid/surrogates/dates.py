@@ -19,8 +19,8 @@ from ...dates import (
     make_date,
     read_dates,
 )
+from ...rewrite import rewrite
 from ...text import compose, fold_alnum
-from ..rewrite import rewrite
 from ..secret import Secret
 from .context import DateShift, SurrogateContext
 from .wording import match_case

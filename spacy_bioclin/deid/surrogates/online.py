@@ -6,8 +6,8 @@ reserved for examples (RFC 2606), addresses those of the ranges for documentatio
 
 import re
 
+from ...rewrite import rewrite
 from ...text import compose, fold_alnum
-from ..rewrite import rewrite
 from .context import DIGITS, SurrogateContext
 from .identifiers import fill, make_identifier
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from ...rewrite import rewrite
 from ...text import compose, drop_invisible, fold_alnum
-from ..rewrite import rewrite
 from ..secret import Secret
 from .context import DIGITS, SurrogateContext, keyed_cycle
 from .name_lists import (

@@ -1,5 +1,6 @@
 """The pieces of Docs, some of which may be pairs of texts."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -45,22 +46,27 @@ class ReadsPairs(Protocol):
 
 
 def split_docs(
-    tokenizer: PreTrainedTokenizerFast, docs: list[Doc], network: ReadsPairs
+    tokenizer: PreTrainedTokenizerFast,
+    docs: list[Doc],
+    network: ReadsPairs,
+    read: Callable[[Doc], str],
 ) -> list[DocPieces]:
     """Tokenize Docs in one call of the fast tokenizer. Both texts of a pair are tokenized on their
     own, as the tokenizer does with a pair; between them comes the piece that stands for the pair,
     which covers the line break.
 
     network (ReadsPairs): Asked for its template if there is a pair.
+    read (Callable): Makes the text to read of a Doc, which is as long as the Doc's.
     """
     boundaries = [get_boundary(doc) for doc in docs]
     texts: list[str] = []
     for doc, boundary in zip(docs, boundaries, strict=True):
+        text = read(doc)
         if boundary is None:
-            texts.append(doc.text)
+            texts.append(text)
         else:
             offset = doc[boundary].idx
-            texts += [doc.text[:offset], doc.text[offset + 1 :]]
+            texts += [text[:offset], text[offset + 1 :]]
     split = iter(split_into_pieces(tokenizer, texts))
     found = []
     for doc, boundary in zip(docs, boundaries, strict=True):

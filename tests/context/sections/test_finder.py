@@ -77,6 +77,11 @@ def test_spanish_headings() -> None:
         ("TTO. AL ALTA:\nomeprazol", "TTO. AL ALTA", "discharge_treatment"),
         ("Antecedentes personales y familiares: no", "Antecedentes personales y familiares", None),
         ("ANTECEDENTES FAMILIARES/PERSONALES: no", "ANTECEDENTES FAMILIARES/PERSONALES", None),
+        (
+            "Antecedentes familiares y antecedentes personales: HTA",
+            "Antecedentes familiares y antecedentes personales",
+            "past_history",
+        ),
         ("EXPLORACIÓN Y TRATAMIENTO\nnormal", "EXPLORACIÓN Y TRATAMIENTO", "physical_exam"),
         ("Tratamiento habitual (02/08/14): no", "Tratamiento habitual (02/08/14)", None),
         ("Tratamiento de la úlcera: cura", "Tratamiento de la úlcera", "treatment"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from spacy.language import Language
 
+from spacy_bioclin.corpora.agreement.i2b2_xml import format_i2b2
 from spacy_bioclin.corpora.bioc_format import format_bioc
 from spacy_bioclin.corpora.brat import format_brat
 from spacy_bioclin.corpora.columns import format_columns
@@ -17,7 +18,6 @@ from spacy_bioclin.corpora.convert import make_nlp
 from spacy_bioclin.corpora.docbin import write_docs
 from spacy_bioclin.corpora.docs import ALL_ENTS, make_gold_doc
 from spacy_bioclin.corpora.formats import FORMATS
-from spacy_bioclin.corpora.i2b2_xml import format_i2b2
 from spacy_bioclin.corpora.pubtator import format_pubtator
 from spacy_bioclin.corpora.tools.doccano import format_doccano
 from spacy_bioclin.corpora.tools.inception import format_inception

@@ -3,6 +3,7 @@
 import inspect
 import json
 import logging
+import lzma
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from spacy_bioclin import settings as settings_module
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.files import decode, read_text
 from spacy_bioclin.corpora.formats import FORMATS
+from spacy_bioclin.corpora.multiclin import READERS
 from spacy_bioclin.corpora.tools.inception import TYPE_SYSTEM, format_type_system
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.packaging.metrics import read_metrics
@@ -89,7 +91,9 @@ def check_broken(
     row = json.dumps({"id": 0, "text": f"{CANARY} de 80 años"}).encode() + b"\n"
     chemprot = f"0\t{CANARY}\t{CANARY} de 80 años\n".encode()
     ddi = f'<document id="0"><sentence id="0.0" text="{CANARY} de 80 años"/></document>'.encode()
+    multiclin = lzma.compress(f"{CANARY}\tB-DIS\nde\tO\n".encode())
     whole = {**whole, "chemprot": chemprot, "ddi": ddi}
+    whole |= {f"multiclin-{kind}": multiclin for kind in READERS}
     data = {**whole, "jsonl": row, "csv": table, "tsv": table, "parquet": b"PAR1" + row}[name]
     path.write_bytes(change(data))
     if name == "brat":

@@ -22,10 +22,10 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_bioclin.cli import app
+from spacy_bioclin.corpora.agreement.i2b2_xml import read_i2b2
 from spacy_bioclin.corpora.bioc_format import format_bioc
 from spacy_bioclin.corpora.brat import read_brat
 from spacy_bioclin.corpora.docbin import write_docs
-from spacy_bioclin.corpora.i2b2_xml import read_i2b2
 from spacy_bioclin.outputs import Output, check_output, lock_output
 from spacy_bioclin.types import AnnotatedText
 

@@ -124,6 +124,17 @@ def test_a_note_by_hand() -> None:
     assert database.execute(asked).fetchall() == [("HTA",), ("TEP",)]
 
 
+def test_only_what_the_patient_has_exists() -> None:
+    for attribute, exists in (
+        *(("family", "N"), ("negated", "N"), ("hypothetical", "N")),
+        *(("uncertain", "Y"), ("historical", "Y")),
+    ):
+        doc = make_doc("asma", [("asma", "DISEASE", "", [attribute])])
+        settings: dict[str, Any] = {"settings": make_settings(), "concepts": CONCEPTS}
+        (row,) = to_note_nlp(doc, note_id=7, first_id=1, counts=Counter(), **settings)
+        assert row.term_exists == exists, attribute
+
+
 def test_overlapping_and_composite_mentions_and_those_of_several_concepts() -> None:
     doc = make_doc(
         "infarto agudo de miocardio",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_bioclin.deid.rewrite import rewrite
+from spacy_bioclin.rewrite import rewrite
 
 
 def test_offsets_go_both_ways() -> None:

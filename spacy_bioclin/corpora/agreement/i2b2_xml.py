@@ -5,9 +5,9 @@ from pathlib import Path
 
 from lxml import etree
 
-from ..errors import BioclinError, without_context
-from ..types import AnnotatedText, Annotation, NoteAnnotation, SpanAnnotation
-from .files import (
+from ...errors import BioclinError, without_context
+from ...types import AnnotatedText, Annotation, NoteAnnotation, SpanAnnotation
+from ..files import (
     OnError,
     check_no_entities,
     check_offsets,
