@@ -32,6 +32,7 @@ GROUPS = {
     "spacy_tokenizers": "Tokenizers",
     "spacy_architectures": "Architectures",
     "spacy_readers": "Corpus readers",
+    "spacy_augmenters": "Augmenters",
     "spacy_batchers": "Batchers",
     "spacy_scorers": "Scorers",
     "thinc_schedules": "Schedules",

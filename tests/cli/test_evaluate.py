@@ -428,6 +428,7 @@ def test_labels_without_a_gold_span_and_labels_that_nobody_lists_are_no_mistakes
     plain = save_ruler(folder, "listed", "OTRA")
     plain.add_pipe("label_by_hand", first=True)
     plain.to_disk(folder / "unlisted")
+    save_ruler(folder, "one", "SINTOMA")
     for pipeline in ("one", "unlisted"):
         result = evaluate(folder, pipeline=pipeline, corpus="part.spacy")
         assert result.exit_code == 0 and "does not have" not in result.stderr, result.output
