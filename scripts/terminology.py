@@ -28,6 +28,7 @@ from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 from spacy_bioclin.linking.names.normalize import name_key, normalize
 from spacy_bioclin.linking.readers import read_concepts
 from spacy_bioclin.linking.readers.sources import Source
+from spacy_bioclin.tokenization.short_forms import load_short_forms
 
 CC0 = "CC0 1.0, Disease Ontology (https://disease-ontology.org), release 2026-07-31"
 DO_2015 = "CC BY 3.0 (CC0 1.0 since), Disease Ontology, release 2015-11-11"
@@ -105,6 +106,7 @@ REGISTERS |= {"UMLS": "UMLS", "ICD10CM": "ICD10CM", "ORDO": "ORPHA", "MIM": "OMI
 SYSTEMATIC = re.compile(r"[()\[\]]|\d\D+\d\D+\d|.{51}")
 # Spanish has neither double consonants nor z before e and i.
 DOUBLE, SOFT_Z = re.compile(r"(?<=[a-z])([bdfglmnpst])\1"), re.compile("z(?=[ei])")
+LINKED_KINDS = ("disease", "symptom", "procedure", "test", "drug", "anatomy")
 RANK = ("DOID", "HP", "MESH")
 # How the pipelines link to it: labels that are linked, and the types that each may mean. Types are
 # doid, hp, and of MeSH the letter and two digits of the branch.
@@ -373,7 +375,32 @@ def read_terminology(data: Path, lang: str, report: SkipReport) -> list[Concept]
     chosen += select_mesh(mesh, lang)
     chosen = [concept._replace(xrefs=tuple(references(concept))) for concept in chosen]
     ours = {record.id: record for record in read(data, OURS, report)} if lang == "es" else {}
-    return [thin(concept, lang) for concept in resolve(join(chosen), ours, report)]
+    joined = join(chosen)
+    for id, shorts in find_short_forms(joined, lang).items():
+        ours[id] = add(ours.get(id), Concept(id, "", lang, shorts))
+    return [thin(concept, lang) for concept in resolve(joined, ours, report)]
+
+
+def find_short_forms(concepts: Iterable[Concept], lang: str) -> dict[str, tuple[Alias, ...]]:
+    """Find the short forms of our lexicon by their long forms: "T2DM", "IRC".
+
+    Of a short form of several meanings, only the first counts, which is right without a cue.
+
+    RETURNS (dict[str, tuple[Alias, ...]]): Id of a concept -> its short forms.
+    """
+    named: dict[str, str] = {}
+    for wants_preferred in (True, False):
+        for concept in concepts:
+            for name in [concept.name] if wants_preferred else _names(concept):
+                named.setdefault(name_key(name), concept.id)
+    found: dict[str, dict[str, Alias]] = defaultdict(dict)
+    for meanings in load_short_forms(lang).values():
+        form = meanings[0]
+        if form.kind in LINKED_KINDS and len(form.short) > 1:
+            keys = [name_key(name) for name in (form.english, *form.long) if name]
+            if id := next((named[key] for key in keys if key in named), None):
+                found[id][form.short] = Alias(form.short, lang)
+    return {id: tuple(aliases.values()) for id, aliases in found.items()}
 
 
 def describe(data: Path, lang: str) -> list[dict[str, str | int]]:
