@@ -12,6 +12,7 @@ from ...errors import BioclinError
 from ...spans import set_spans
 from ..labels import check_scheme, label_of
 from ..spans import get_phi, make_span
+from .clinical import leave_out_clinical
 from .rule_data import LANGS
 from .rules import load_rules
 
@@ -93,7 +94,8 @@ class PhiRules:
         """
         spans = list(doc.spans.get(self.spans_key, ()))
         confidences = [phi.confidence for phi in get_phi(doc, self.spans_key)]
-        for phi in load_rules(*self.langs).find(doc.text):
+        found = load_rules(*self.langs).find(doc.text)
+        for phi in leave_out_clinical(doc.text, found, self.langs):
             if phi.confidence >= self.threshold:
                 label = label_of(phi.label, self.scheme)
                 spans.append(make_span(doc, phi._replace(label=label)))
