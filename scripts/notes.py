@@ -2,10 +2,12 @@
 
     python -m scripts.notes check assets/notes/es/train/a-01.txt …
     python -m scripts.notes count
+    python -m scripts.notes agreement SECOND/train/*.txt -o RESULT.json
 
 assets/notes/GUIDELINES.md describes labels, assertions and the form of a file.
 """
 
+import json
 import re
 import sys
 from collections import Counter
@@ -165,6 +167,69 @@ def doubts(note: Note) -> Iterator[str]:
                 break
 
 
+def agree(paths: Iterable[Path]) -> dict[str, dict[str, float]]:
+    """Compare a second annotation of notes with that of the corpus.
+
+    paths (Iterable[Path]): Files with the same notes under the same names.
+    RETURNS (dict[str, dict[str, float]]): Label, "PHI", "all" or "assertions" -> number of spans in
+        the corpus, strict F1 (offsets and label are equal) and overlap F1.
+    RAISES (NoteError): The text of a note differs.
+    """
+    first = {note.name: note for _, _, path in list_files() for note in read_notes(path)}
+    counts: dict[str, Counter[str]] = {}
+    for path in paths:
+        for note in read_notes(path):
+            other = first[note.name]
+            if note.text != other.text:
+                raise NoteError(f"{path.name}, {note.name}: another text than in the corpus")
+            for group in (*LABELS, "PHI", "all"):
+                ours, theirs = (
+                    {(m.start, m.end, m.label) for m in one.marks if _is_of(m, group)}
+                    for one in (other, note)
+                )
+                counts.setdefault(group, Counter()).update(_compare(ours, theirs))
+            ours, theirs = (
+                {(m.start, m.end, kind) for m in one.marks for kind in m.assertions}
+                for one in (other, note)
+            )
+            both = {(m.start, m.end, m.label) for m in other.marks}
+            both &= {(m.start, m.end, m.label) for m in note.marks}
+            bounds = {(start, end) for start, end, _ in both}
+            ours, theirs = ({m for m in marks if m[:2] in bounds} for marks in (ours, theirs))
+            counts.setdefault("assertions", Counter()).update(_compare(ours, theirs))
+    return {
+        group: {
+            "n": c["ours"],
+            "strict": round(2 * c["same"] / max(1, c["ours"] + c["theirs"]), 4),
+            "overlap": round((c["touched"] + c["touching"]) / max(1, c["ours"] + c["theirs"]), 4),
+        }
+        for group, c in counts.items()
+        if c["ours"] or c["theirs"]
+    }
+
+
+def _is_of(mark: Mark, group: str) -> bool:
+    return group in ("all", mark.label) or (group == "PHI" and mark.label not in LABELS)
+
+
+def _compare(ours: set[tuple[int, int, str]], theirs: set[tuple[int, int, str]]) -> Counter[str]:
+    """Count equal spans, and those that touch one of the same label."""
+
+    def touch(some: set[tuple[int, int, str]], others: set[tuple[int, int, str]]) -> int:
+        return sum(
+            any(start < b and a < end and label == c for a, b, c in others)
+            for start, end, label in some
+        )
+
+    return Counter(
+        ours=len(ours),
+        theirs=len(theirs),
+        same=len(ours & theirs),
+        touched=touch(ours, theirs),
+        touching=touch(theirs, ours),
+    )
+
+
 def count() -> None:
     """Print notes, words and marks of each language and split."""
     for lang in ("es", "en"):
@@ -183,5 +248,7 @@ if __name__ == "__main__":
             sys.exit(min(check(map(Path, paths)), 1))
         case ["count"]:
             count()
+        case ["agreement", *paths, "-o", out] if paths:
+            Path(out).write_text(json.dumps(agree(map(Path, paths)), indent=1) + "\n", "utf-8")
         case _:
             sys.exit(__doc__)

@@ -8,7 +8,7 @@ whatever stands in ordinary text.
 import re
 from functools import cache
 
-import spacy
+from spacy.util import get_lang_class
 
 from .short_forms import load_short_forms
 
@@ -25,7 +25,7 @@ _SHOUT = re.compile(r"[^\W\d_a-z]{4}")
 @cache
 def _load_words(lang: str) -> tuple[frozenset[str], frozenset[str]]:
     """Load the short forms that stay, and the words that are none in a text in capitals."""
-    stop = frozenset(spacy.blank(lang).Defaults.stop_words)
+    stop = frozenset(get_lang_class(lang).Defaults.stop_words)
     short = {word for word in load_short_forms(lang) if len(word) <= MAX_SHORT}
     return frozenset(short - stop), stop
 

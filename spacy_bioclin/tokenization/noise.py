@@ -352,7 +352,7 @@ def make_noise_augmenter(
     """
     if copies < 0 or not (copies or keep):
         raise BioclinError(
-            f"spacy-bioclin.noise.v1: copies = {copies}, keep = {keep}: want an example"
+            f"spacy-bioclin.noise.v1: copies = {copies} and keep = {keep} leave no example"
         )
 
     def augment(nlp: Language, eg: Example) -> Iterator[Example]:

@@ -23,8 +23,8 @@ MIN_WORD = 4  # letters of a clinical word
 # What stands behind a name in headers, beside short forms, and words of places that name none.
 BEHIND = frozenset(
     fold_alnum(word)
-    for word in """HC RUT RUN DNI CC TI CE COP CMP CEP RNE RM MP MN CED PROF COL WSP TEL CEL EDAD SEXO
-    NHC NSS FOLIO CAMA HAB EL LA LOS CHI HRN MRN DOB NHS SS SSN ACCT CLAIM ASST ASSISTANT
+    for word in """HC RUT RUN DNI CC TI CE COP CMP CEP RNE RM MP MN CED PROF COL WSP TEL CEL EDAD
+    SEXO NHC NSS FOLIO CAMA HAB EL LA LOS CHI HRN MRN DOB NHS SS SSN ACCT CLAIM ASST ASSISTANT
     ANESTHESIA ANAES ACCESS PGY CIRC SCRUB BED ROOM DEAR LETTER M""".split()  # noqa: SIM905
 )
 GENERIC = frozenset(
