@@ -113,6 +113,7 @@ SEVERAL = {
     "components.ner.nested": True,
     "components.ents.factory": "bioclin_ents",
     "components.ents.spans_keys": ["clinical"],
+    "components.ents.prefer": [],
     **{
         f"corpora.{split}.{key}": value
         for split in ("train", "dev")
@@ -175,6 +176,8 @@ FLAGSHIP = {
         if value != ABSENT
     },
     "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "ents", "cleaner"],
+    "components.transformer.model.lower_capitals": True,
+    "components.ents.prefer": ["TEST"],
     "components.ner.threshold": 0.4,
     "corpora.train.tasks": {},
     "corpora.dev.tasks": {},

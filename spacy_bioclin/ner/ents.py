@@ -12,7 +12,7 @@ from ..errors import BioclinError, BioclinWarning
 from ..spans import get_probabilities, get_spans, install_extensions, set_spans
 from .pipe import DOUBTFUL
 
-DEFAULT_CONFIG = {"spans_keys": ["clinical"]}
+DEFAULT_CONFIG = {"spans_keys": ["clinical"], "prefer": []}
 PHI = "phi"
 # Factories that write PHI to the span group of their setting `spans_key`.
 PHI_FACTORIES = ("bioclin_phi_rules", "bioclin_deid")
@@ -55,12 +55,14 @@ def choose_spans(
     requires=["doc.spans"],
     default_config=DEFAULT_CONFIG,
 )
-def make_ents(nlp: Language, name: str, spans_keys: list[str]) -> "BestEnts":
+def make_ents(nlp: Language, name: str, spans_keys: list[str], prefer: list[str]) -> "BestEnts":
     """Make the component.
 
     nlp (Language): The pipeline.
     name (str): The component's name in the pipeline.
     spans_keys (list[str]): Span groups whose spans may become entities.
+    prefer (list[str]): Labels that win over all others on the same tokens, the first one first:
+        where an X-ray is a TEST and a PROCEDURE, ["TEST"] makes it a TEST.
     RETURNS (BestEnts): The component.
     RAISES (BioclinError): There is no key, or one of them is a group of PHI.
     """
@@ -79,7 +81,7 @@ def make_ents(nlp: Language, name: str, spans_keys: list[str]) -> "BestEnts":
                 f'{setting}: the group "{key}" is PHI{why}, and PHI is never written to doc.ents; '
                 "leave it out, and read it from doc.spans"
             )
-    return BestEnts(name, spans_keys)
+    return BestEnts(name, spans_keys, prefer)
 
 
 class BestEnts(Pipe):
@@ -92,10 +94,12 @@ class BestEnts(Pipe):
 
     name (str): The component's name in the pipeline.
     spans_keys (list[str]): The span groups. A warning says once if a Doc does not have one.
+    prefer (list[str]): See `make_ents`.
     """
 
-    def __init__(self, name: str, spans_keys: list[str]) -> None:
+    def __init__(self, name: str, spans_keys: list[str], prefer: list[str]) -> None:
         self.name = name
+        self.prefer = list(prefer)
         self.spans_keys = list(dict.fromkeys(spans_keys))
         self._warned: set[str] = set()
         install_extensions()
@@ -117,8 +121,18 @@ class BestEnts(Pipe):
             [CERTAIN if p is None else 0.0 if isnan(p) else p for _, p in found],
             [span.label_ for span, _ in found],
         )
+        if self.prefer:
+            preferred = self._find_preferred([span for span, _ in found])
+            chosen = [preferred.get((found[i][0].start, found[i][0].end), i) for i in chosen]
         set_spans(doc, None, [found[i][0] for i in chosen], [found[i][1] for i in chosen])
         return doc
+
+    def _find_preferred(self, spans: Sequence[Span]) -> dict[tuple[int, int], int]:
+        """Find the spans with labels that are preferred: first token and end -> index."""
+        rank = {label: i for i, label in enumerate(self.prefer)}
+        order = sorted((i for i, span in enumerate(spans) if span.label_ in rank), reverse=True)
+        order.sort(key=lambda i: rank[spans[i].label_], reverse=True)
+        return {(spans[i].start, spans[i].end): i for i in order}
 
     def _warn(self, doc: Doc, key: str) -> None:
         """Say once that no component has written a group."""

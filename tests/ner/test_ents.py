@@ -72,6 +72,14 @@ def test_the_best_spans_that_do_not_overlap(nlp: Language) -> None:
     assert [one for one, (_, right) in zip(found, CHOSEN, strict=True) if one[1] != right] == []
 
 
+def test_preferred_labels_win_on_the_same_tokens_only() -> None:
+    nlp = make_nlp(prefer=["B", "C"])
+    rows: Rows = [(0, 2, "A", 0.9), (0, 2, "B", 0.1), (0, 2, "C", 0.5)]
+    assert ents(nlp(make_doc(nlp, rows))) == [(0, 2, "B")]
+    rows = [(0, 2, "A", 0.9), (0, 2, "C", 0.1), (1, 3, "B", 0.5), (4, 5, "A", 0.5)]
+    assert ents(nlp(make_doc(nlp, rows))) == [(0, 2, "C"), (4, 5, "A")]
+
+
 spans = st.tuples(st.integers(0, 11), st.integers(0, 5)).map(lambda at: (at[0], at[0] + at[1]))
 cases = st.lists(st.tuples(spans, st.sampled_from([0.1, 0.5, 1.0]), st.sampled_from("AB")))
 

@@ -109,6 +109,8 @@ UNCERTAIN = [
     ("Probable [ITU] y se inicia [antibiótico].", "+-"),
     ("¿[TEP]?", "+"),
     ("[Neumonía] vs [atelectasia].", "++"),
+    ("VS: TA 120/80, [taquicardia].", "-"),
+    ("Al ingreso VS estables, [afebril].", "-"),
     ("El cuadro podría corresponder a [vasculitis].", "+"),
     ("Sin signos sugestivos de [isquemia].", "-"),
     ("Lo antes posible [TC].", "-"),
