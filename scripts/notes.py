@@ -2,6 +2,7 @@
 
     python -m scripts.notes check assets/notes/es/train/a-01.txt …
     python -m scripts.notes count
+    python -m scripts.notes inconsistencies es
     python -m scripts.notes agreement SECOND/train/*.txt -o RESULT.json
 
 assets/notes/GUIDELINES.md describes labels, assertions and the form of a file.
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spacy_bioclin.deid.labels import load_types
+from spacy_bioclin.tokenization.short_forms import load_short_forms
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "assets" / "notes"
@@ -230,6 +232,36 @@ def _compare(ours: set[tuple[int, int, str]], theirs: set[tuple[int, int, str]])
     )
 
 
+def inconsistencies(lang: str) -> Iterator[str]:
+    """List strings that train and dev have under several labels, and known ones without a mark.
+
+    YIELDS (str): A line for each string, the most frequent first; then one for each place where a
+        disease, drug, device or short form that is marked five times elsewhere is not marked.
+    """
+    files = [path for _, split, path in list_files([lang]) if split != "test"]
+    notes = [note for path in files for note in read_notes(path)]
+    labels: dict[str, Counter[str]] = {}
+    for note in notes:
+        for mark in note.marks:
+            piece = note.text[mark.start : mark.end].casefold()
+            labels.setdefault(piece, Counter())[mark.label] += 1
+    for piece, of in sorted(labels.items(), key=lambda row: -row[1].total()):
+        if of.total() >= 10 and of.most_common(1)[0][1] < 0.85 * of.total():
+            yield f"{piece}: " + ", ".join(f"{label} {n}" for label, n in of.most_common())
+    wanted = ("DISEASE", "DRUG", "DEVICE")
+    short = {form.short.casefold() for of in load_short_forms(lang).values() for form in of}
+    known = {
+        piece
+        for piece, of in labels.items()
+        if of.total() >= 5 and (of.most_common(1)[0][0] in wanted or piece in short)
+    }
+    for note in notes:
+        covered = {i for mark in note.marks for i in range(mark.start, mark.end)}
+        for word in re.finditer(r"[^\W\d_]{3,}", note.text):
+            if word[0].casefold() in known and word.start() not in covered:
+                yield f"{note.name}: {word[0]} is not marked"
+
+
 def count() -> None:
     """Print notes, words and marks of each language and split."""
     for lang in ("es", "en"):
@@ -248,6 +280,8 @@ if __name__ == "__main__":
             sys.exit(min(check(map(Path, paths)), 1))
         case ["count"]:
             count()
+        case ["inconsistencies", lang] if lang in VARIETIES:
+            print(*inconsistencies(lang), sep="\n")
         case ["agreement", *paths, "-o", out] if paths:
             Path(out).write_text(json.dumps(agree(map(Path, paths)), indent=1) + "\n", "utf-8")
         case _:
