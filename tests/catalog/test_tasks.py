@@ -1,6 +1,7 @@
 """The corpora of the catalogue: their splits, and training on the first notes of each."""
 
 import hashlib
+import lzma
 import shutil
 from pathlib import Path
 
@@ -232,10 +233,12 @@ def copy_first_notes(data_dir: Path, task: Task, out: Path) -> None:
                         target.parent.mkdir(parents=True, exist_ok=True)
                         shutil.copyfile(file.with_suffix(suffix), target)
             else:
-                blocks = (data_dir / path).read_text("utf-8").split("\n\n")
+                data, is_packed = (data_dir / path).read_bytes(), path.endswith(".xz")
+                blocks = (lzma.decompress(data) if is_packed else data).decode().split("\n\n")
                 n_blocks = n_abstracts if task.format == "pubtator" else n_sentences
                 (out / path).parent.mkdir(parents=True, exist_ok=True)
-                (out / path).write_text("\n\n".join(blocks[:n_blocks]) + "\n\n", "utf-8")
+                first = ("\n\n".join(blocks[:n_blocks]) + "\n\n").encode()
+                (out / path).write_bytes(lzma.compress(first) if is_packed else first)
 
 
 def prepare_first_notes(name: str, data_dir: Path, folder: Path, patch: pytest.MonkeyPatch) -> Path:

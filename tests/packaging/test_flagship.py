@@ -1,6 +1,7 @@
 """The script that makes the pipelines that ship, on the demo's notes and invented ones."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -9,26 +10,29 @@ import spacy
 from thinc.api import Config
 from typer.testing import CliRunner
 
-from scripts import flagship
+from scripts import flagship, notes
 from scripts.terminology import linker_settings
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.docbin import read_docs, read_texts, write_docs
+from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import Concept
-from spacy_bioclin.types import GOLD_KEY
+from spacy_bioclin.types import GOLD_KEY, AnnotatedText, SpanAnnotation
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 RECIPE = {
     "labels": ["PROBLEM", "DRUG"],
-    "corpora": ["demo"],
+    "corpora": {"demo": ["PROBLEM", "DRUG"]},
     "merged": [],
     "quoted": ["demo"],
     "phi": [],
     "scheme": "meddocan",
     "notes": 20,
     "texts": [],
+    "not_drugs": ["creatinina"],
+    "copies": 1,
     "updates": 1,
     "turns": {"invented": 2},
 }
@@ -54,8 +58,15 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(ROOT)
         patch.setattr(flagship, "read_yaml", lambda path: {"es": RECIPE})
         patch.setattr(flagship, "run", run_here)
+        patch.setattr(notes, "list_files", list_first_notes)
         run("corpora", "es", folder / "corpora")
     return folder / "corpora"
+
+
+def list_first_notes(langs: list[str]) -> Iterator[tuple[str, str, Path]]:
+    """List the first files of train and dev."""
+    for split in ("train", "dev"):
+        yield langs[0], split, min((notes.NOTES / langs[0] / split).glob("*.txt"))
 
 
 def list_ids(path: Path) -> set[str]:
@@ -76,10 +87,41 @@ def test_config_has_the_corpora_of_the_recipe(corpora: Path) -> None:
         tasks = config["corpora"][split]["tasks"]
         assert {name: task["heads"] for name, task in tasks.items()} == {
             "demo": ["ner"],
-            "invented": ["ner", "phi"],
+            "invented": ["phi"],
+            "notes": ["ner", "phi"],
         }
+        assert not tasks["invented"]["augment"] and tasks["notes"]["augment"]
         assert config["corpora"][split]["held_out"] == [str(corpora / "demo" / "test.spacy")]
-    assert config["training"]["max_steps"] == 3
+    assert config["corpora"]["train"]["augmenter"]["copies"] == 1
+    assert config["corpora"]["dev"]["augmenter"] is None
+    assert config["training"]["max_steps"] == 4
+
+
+def test_notes_have_their_labels_and_imaging_is_a_procedure_too(corpora: Path) -> None:
+    docs = list(read_docs(corpora / "notes" / "train.spacy", spacy.blank("es").vocab))
+    clinical = {(span.label_, span.text) for doc in docs for span in doc.spans["clinical"]}
+    assert {label for label, _ in clinical} >= {"DISEASE", "SYMPTOM", "TEST", "DRUG", "DOSE"}
+    imaging = {text for label, text in clinical if label == "TEST"}
+    imaging &= {text for label, text in clinical if label == "PROCEDURE"}
+    assert imaging and not {"TA", "FC", "Cr"} & imaging
+    phi = {span.label_ for doc in docs for span in doc.spans["phi"]}
+    assert phi >= {"FECHAS", "EDAD_SUJETO_ASISTENCIA"}
+
+
+def test_analytes_are_no_drugs_and_insulin_is_one(tmp_path: Path) -> None:
+    nlp, text = spacy.blank("es"), "insulina, furosemida y creatinina"
+    words = (("PROTEIN", "insulina"), ("DRUG", "furosemida"), ("DRUG", "creatinina"))
+    spans = tuple(
+        SpanAnnotation(f"T{n}", label, ((at := text.index(word), at + len(word)),), word)
+        for n, (label, word) in enumerate(words)
+    )
+    doc = make_gold_doc(nlp, AnnotatedText("n", text, spans), layers={"*": "clinical"})
+    write_docs([doc], tmp_path / "a.spacy")
+    flagship.mend_drugs(tmp_path / "a.spacy", ["creatinina"])
+    [mended] = read_docs(tmp_path / "a.spacy", nlp.vocab)
+    found = [(span.text, span.label_) for span in mended.spans["clinical"]]
+    assert found == [("insulina", "DRUG"), ("furosemida", "DRUG")]
+    assert [item[2] for item in mended.user_data[GOLD_KEY]["layers"]["clinical"]] == ["DRUG"] * 2
 
 
 def test_documents_that_share_text_with_held_out_ones_become_test(
