@@ -1,5 +1,6 @@
 """The corpus of notes in assets/notes: its form, and that the tokenizer can represent it."""
 
+import lzma
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,6 @@ def test_every_note_can_be_read_and_tokenized(lang: str) -> None:
 
 
 def test_multiclin_says_what_a_case_was_annotated_for(tmp_path: Path) -> None:
-    import lzma
 
     cases = [
         "had\tO\n(fever)\tB-SYM\nand\tO\ncough.\tB-SYM",
