@@ -33,6 +33,7 @@ GENERIC = frozenset(
     centre college lab labs laboratory drugs eye joint care home rehab rehabilitation discharge
     treatment plan summary team office group consulta consultas planta urgencias""".split()  # noqa: SIM905
 )
+HEADS = frozenset(("hospital", "clinica", "instituto", "sanatorio", "maternidad", "policlinica"))
 _WORD = re.compile(r"[^\W\d_]+")
 _BREAK = re.compile(r"[.:]\s+|\n\s*")
 # Of the title "D.", which is "derecha" and the vitamin too.
@@ -126,6 +127,8 @@ def _is_clinical_place(text: str, phi: PhiSpan, langs: tuple[str, ...]) -> bool:
     value = text[phi.start : phi.end]
     words = [fold_alnum(word) for word in _WORD.findall(_BREAK.split(value)[-1])]
     own = [word for word in words if word not in PARTICLES and len(word) > 1]
+    if HEADS.intersection(own):  # "Hospital General" names one
+        return False
     known = GENERIC | clinical if phi.label == "organization" else GENERIC | clinical | short
     if all(word in known for word in own):
         return True

@@ -22,6 +22,8 @@ FOUND = [
     ("hospital", "en", "seen at «Larkmoor Clinic»", "Larkmoor Clinic"),
     ("hospital", "es", "5 ML/«H. DOLOR»", ""),
     ("hospital", "es", "EN «HOSPITAL SAN MARTIN»", "HOSPITAL SAN MARTIN"),
+    ("hospital", "es", "del «Hospital General»", "Hospital General"),
+    ("hospital", "es", "en el «Hospital La Fe»", "Hospital La Fe"),
     ("organization", "en", "anxiety, «Zoloft.\nDrugs»: vapes", ""),
     ("organization", "es", "afiliada a «FONASA»", "FONASA"),
     ("date", "es", "«CAMPO VISUAL»", "CAMPO VISUAL"),
