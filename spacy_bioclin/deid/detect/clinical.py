@@ -36,7 +36,11 @@ GENERIC = frozenset(
 HEADS = frozenset(("hospital", "clinica", "instituto", "sanatorio", "maternidad", "policlinica"))
 _WORD = re.compile(r"[^\W\d_]+")
 _BREAK = re.compile(r"[.:]\s+|\n\s*")
-# Of the title "D.", which is "derecha" and the vitamin too.
+# What stands before a name whatever it looks like.
+_TITLE = re.compile(
+    r"(?<![^\W_])(?:dra?|doctora?|sra?|srta|señora?|mrs|miss|prof)\b[.ªa]*\s*\Z", re.IGNORECASE
+)
+# The title "D.", which is "derecha" and the vitamin too.
 _DON = re.compile(r"(?<![^\W_])D\.\s?\Z")
 
 
@@ -48,9 +52,9 @@ def _load_words(langs: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]
     words = {
         fold_alnum(word)
         for form in forms
-        for text in (*form.long, form.english)
+        for text in form.long
         for word in _WORD.findall(text)
-        if len(word) >= MIN_WORD
+        if len(word) >= MIN_WORD and word.islower()  # "Crohn" is the name of a person, too
     }
     return short, frozenset(words - usual_names())
 
@@ -81,11 +85,10 @@ def _cut(text: str, phi: PhiSpan, langs: tuple[str, ...]) -> PhiSpan:
     """Cut the short forms behind a name: "Rohan Desai CL", "GARCIA DNI"."""
     short, _ = _load_words(langs)
     words = _words(text, phi)
-    mixed = any(not word[0].isupper() and len(word[0]) > 2 for word in words)
     while len(words) > 1:
         last = words[-1][0]
         folded = fold_alnum(last)
-        is_short = last.isupper() and 1 < len(last) <= MAX_SHORT and (mixed or folded in short)
+        is_short = last.isupper() and 1 < len(last) <= MAX_SHORT and folded in short
         is_degree = last == "M" and text.startswith(".D", words[-1].end())
         is_behind = is_short or is_degree or (len(last) > 1 and folded in BEHIND)
         if is_behind and folded not in usual_names():
@@ -101,17 +104,17 @@ def _is_clinical_person(text: str, phi: PhiSpan, langs: tuple[str, ...]) -> bool
     short, clinical = _load_words(langs)
     words = [word[0] for word in _words(text, phi)]
     named = [word for word in words if fold_alnum(word) not in PARTICLES | TITLES and len(word) > 1]
-    if not named:
+    if not named or _TITLE.search(text, max(0, phi.start - 12), phi.start):
         return False
     folded = [fold_alnum(word) for word in named]
-    if len(named) == 1:
-        is_form = named[0].isupper() and folded[0] in short
-        return is_form or folded[0] in clinical or _is_right_side(text, phi, named[0])
-    if all(word.isupper() for word in named):
+    if len(named) == 1 and named[0].isupper() and folded[0] in short - usual_names():
+        return True
+    if phi.detector.endswith("_label"):
+        return False
+    if len(named) > 1 and all(word.isupper() for word in named):
         return any(word in clinical for word in folded)
-    return all(word in clinical or word in short for word in folded) or _is_right_side(
-        text, phi, named[0]
-    )
+    known = clinical if len(named) == 1 else clinical | short
+    return all(word in known for word in folded) or _is_right_side(text, phi, named[0])
 
 
 def _is_right_side(text: str, phi: PhiSpan, first: str) -> bool:
