@@ -57,6 +57,7 @@ RECIPES = ROOT / "configs" / "flagship" / "recipes.yml"
 CONFIG = ROOT / "configs" / "flagship" / "config.cfg"
 CARDS = ROOT / "assets" / "cards"
 MERGED, INVENTED, NOTES = "merged", "invented", "notes"
+ASSERTIONS = "assertions"  # the tagger of assertions, and its span group
 NAME = "sm"  # of the package, after its language
 DEV_SHARE = 10  # one document of so many is dev
 
@@ -155,7 +156,8 @@ def find_tasks(recipe: Recipe) -> dict[str, dict[str, list[str]]]:
     """
     alone = [name for name in recipe.corpora if name not in recipe.merged]
     merged = [MERGED] if recipe.merged else []
-    others = {**{name: ["phi"] for name in recipe.phi}, INVENTED: ["phi"], NOTES: ["ner", "phi"]}
+    others = {**{name: ["phi"] for name in recipe.phi}, INVENTED: ["phi"]}
+    others[NOTES] = ["ner", "phi", ASSERTIONS]
     return {
         "train": {**{name: ["ner"] for name in [*merged, *alone]}, **others},
         "dev": {**{name: ["ner"] for name in recipe.corpora}, **others},
@@ -220,28 +222,41 @@ def mend_drugs(path: Path, not_drugs: Collection[str]) -> None:
 
 
 def make_note_docs(lang: str, recipe: Recipe, split: str) -> Iterator[Doc]:
-    """Make gold Docs of our notes: clinical entities and PHI.
+    """Make gold Docs of our notes: clinical entities, PHI and assertions.
 
     Other corpora call imaging and cultures procedures, so that such a TEST is a PROCEDURE too.
     """
     nlp = make_nlp(lang)
-    annotated = [*notes.LABELS, *scheme_labels(recipe.scheme)]
-    layers = {**dict.fromkeys(notes.LABELS, COMMON_LAYER), "*": "phi"}
+    annotated = [*notes.LABELS, *scheme_labels(recipe.scheme), *notes.ASSERTIONS]
+    layers = {
+        **dict.fromkeys(notes.LABELS, COMMON_LAYER),
+        **dict.fromkeys(notes.ASSERTIONS, ASSERTIONS),
+        "*": "phi",
+    }
     for _, of, path in notes.list_files([lang]):
         for note in notes.read_notes(path) if of == split else ():
-            spans = []
-            for start, end, label, _ in note.marks:
-                if label not in notes.LABELS:
-                    label = label_of(label, recipe.scheme)
-                spans.append((start, end, label))
-                if label == "TEST" and notes.IS_PROCEDURE.search(note.text[start:end]):
-                    spans.append((start, end, "PROCEDURE"))
+            spans = list_note_spans(note, recipe.scheme)
             marked = tuple(
                 SpanAnnotation(f"T{n}", label, ((start, end),), note.text[start:end])
                 for n, (start, end, label) in enumerate(spans, start=1)
             )
             text = AnnotatedText(note.name, note.text, marked)
             yield make_gold_doc(nlp, text, layers=layers, annotated_labels=annotated, task=NOTES)
+
+
+def list_note_spans(note: notes.Note, scheme: str) -> Iterator[tuple[int, int, str]]:
+    """List the entities, PHI and assertions of a note, with the labels of a scheme of PHI."""
+    ends = dict.fromkeys(notes.ASSERTIONS, 0)  # of the last span of each kind
+    for mark in sorted(note.marks, key=lambda mark: (mark.start, -mark.end)):
+        bounds = mark.start, mark.end
+        is_phi = mark.label not in notes.LABELS
+        yield *bounds, label_of(mark.label, scheme) if is_phi else mark.label
+        if mark.label == "TEST" and notes.IS_PROCEDURE.search(note.text[slice(*bounds)]):
+            yield *bounds, "PROCEDURE"
+        for kind in mark.assertions:
+            if mark.start >= ends[kind]:  # an inner mark is a part of the outer one
+                yield *bounds, kind
+                ends[kind] = mark.end
 
 
 def choose_labels(task: Task, wanted: Collection[str]) -> dict[str, Any]:

@@ -162,6 +162,7 @@ for _key, _value in (
     SEVERAL[f"training.batcher.{_key}"] = ABSENT
     SEVERAL[f"training.batcher.batcher.{_key}"] = _value
 # A second head, for PHI; scripts/flagship.py adds the tasks of a language.
+NER = dict(flatten(load_config(CONFIGS / "ner.cfg", interpolate=False)))
 FLAGSHIP = {
     **{key: value for key, value in SEVERAL.items() if ".tasks." not in key},
     **LEXICAL,
@@ -175,7 +176,17 @@ FLAGSHIP = {
         for key, value in LEXICAL.items()
         if value != ABSENT
     },
-    "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "ents", "cleaner"],
+    # A tagger of assertions, which is the tagger of ner.cfg with other labels.
+    **{
+        key.replace("components.ner.", "components.assertions."): value
+        for key, value in NER.items()
+        if key.startswith("components.ner.")
+    },
+    "components.assertions.spans_key": "assertions",
+    "components.assertions.nested": True,
+    "components.assertions.threshold": 0.4,
+    "components.assertions.word_smoothing": 0.0,
+    "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "assertions", "ents", "cleaner"],
     "components.transformer.model.lower_capitals": True,
     "components.ents.prefer": ["TEST"],
     "components.ner.threshold": 0.4,
@@ -331,7 +342,6 @@ ENCODER_SETTINGS = (
     "strategy.lora_alpha",
     "strategy.lora_targets",
 )
-NER = dict(flatten(load_config(CONFIGS / "ner.cfg", interpolate=False)))
 # The encoder belongs to the component, and reads texts of single candidates.
 MARKERS = {
     **{k: v for k, v in RELATIONS.items() if k != "components.relations.model.tok2vec.upstream"},

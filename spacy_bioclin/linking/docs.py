@@ -15,6 +15,7 @@ from ..tokenization.defined_abbreviations import (
     expand_mentions,
     find_short_forms,
 )
+from ..tokenization.long_forms import make_long_form
 from .candidates import Candidate
 
 # The form of the key of an extension: spaCy's warnings show the whole value under another key, as
@@ -52,9 +53,10 @@ def get_abbreviations(doc: Doc) -> list[Span]:
 
 
 def get_long_form(span: Span) -> Span | None:
-    """Find the definition of an abbreviation in its Doc, or None if it has none there."""
+    """Find what an abbreviation stands for: its definition in its Doc, or else the meaning that the
+    lexicon of short forms has for it, as a Doc of its own. None if neither has it."""
     offsets = _definitions(span.doc).get(span.text)
-    return None if offsets is None else _cover(span.doc, *offsets)
+    return make_long_form(span) if offsets is None else _cover(span.doc, *offsets)
 
 
 def get_abbreviation_offsets(doc: Doc) -> list[list[int]]:

@@ -74,6 +74,23 @@ def test_a_tagger_that_did_not_run_is_named():
         nlp("Niega fiebre.")
 
 
+def test_a_tagger_of_assertions_decides_its_kinds():
+    nlp = spacy.blank("es")
+    sentences = nlp.add_pipe("bioclin_sentences")
+    context = nlp.add_pipe("bioclin_context", config={"tagged": ["historical", "family"]})
+    doc = sentences(nlp.make_doc(TEXT))
+    with pytest.raises(BioclinError, match=r"tagged = .*doc.spans\['assertions'\]"):
+        context(doc)
+    doc.spans["assertions"] = [
+        Span(doc, 7, 8, label="historical"),
+        Span(doc, 0, 2, label="uncertain"),  # rules decide this kind
+    ]
+    fever, cough = ("fiebre", "negated", "rules"), ("Tos", "historical", "trained")
+    assert describe(context(doc)) == [fever, cough, ("Acianótico", "negated", "rules")]
+    with pytest.raises(BioclinError, match="tagged = 'pasado'"):
+        nlp.create_pipe("bioclin_context", config={"tagged": ["pasado"]})
+
+
 def test_other_labels_are_an_error():
     with pytest.raises(BioclinError, match=r"'NegSynMarker'.*negated_cue"):
         make_nlp("both", [(0, 1, "NegSynMarker")])(TEXT)

@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.tokenization.capitals import lower_capitals
+from spacy_bioclin.tokenization.long_forms import make_long_form
 from spacy_bioclin.tokenization.noise import (
     GROUPS,
     Noisy,
@@ -43,6 +44,28 @@ def test_short_forms_mean_what_a_clinician_means() -> None:
         ("en", "copd", "chronic obstructive pulmonary disease"),
     ):
         assert long in load_short_forms(lang)[short][0].long, short
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "short", "label", "long"),
+    [
+        ("es", "Paciente con FA anticoagulada", "FA", "DISEASE", "fibrilación auricular"),
+        ("es", "GOT 45, GPT 60, FA 340 U/L", "FA", "TEST", "fosfatasa alcalina"),
+        ("es", "FA permanente con sintrom", "FA", "", "fibrilación auricular"),
+        ("es", "GOT 45 FA 340", "FA", "", "fosfatasa alcalina"),
+        ("en", "severe MS, MR moderate on echo", "MS", "DISEASE", "mitral stenosis"),
+        ("en", "MS 10 mg IV", "MS", "DRUG", "morphine sulfate"),
+        ("en", "bitten by the cat", "cat", "", None),
+        ("en", "no fracture", "fracture", "DISEASE", None),
+    ],
+)
+def test_what_is_near_decides(
+    lang: str, text: str, short: str, label: str, long: str | None
+) -> None:
+    doc = spacy.blank(lang)(text)
+    start = text.index(short)
+    found = make_long_form(doc.char_span(start, start + len(short), label=label))
+    assert (found and found.text) == long
 
 
 # What is in a note, and what the encoder reads.

@@ -16,7 +16,7 @@ from ...errors import BioclinError
 from ...settings import check_choice
 from ..trained import TRAINED_KINDS, add_rules, read_tagged
 from .attributes import Context, Tokens, install_extensions, make_group
-from .rule_data import KINDS, SECTION, check_langs, make_rules, read_own
+from .rule_data import KINDS, SECTION, TRAINED, check_langs, make_rules, read_own
 from .scopes import find_context
 
 SECTIONS_KEY, TITLES_KEY = "sections", "section_titles"
@@ -31,6 +31,8 @@ DEFAULT_CONFIG = {
     },
     "source": "rules",
     "cues_key": "cues",
+    "assertions_key": "assertions",
+    "tagged": [],
     "scorer": {"@scorers": "spacy-bioclin.context_scorer.v1"},
 }
 Scorer = Callable[..., dict[str, Any]]
@@ -59,6 +61,8 @@ def make_context(
     sections: dict[str, str],
     source: str,
     cues_key: str,
+    assertions_key: str,
+    tagged: list[str],
     scorer: Scorer | None,
 ) -> "BioclinContext":
     """Make the component. It needs sentences; entities may come before or after it.
@@ -74,15 +78,21 @@ def make_context(
         tagger and what only rules find. The other kinds always come from rules.
     cues_key (str): The tagger's cues and scopes are in `doc.spans[cues_key]`, with the labels of
         the task nubes-context: "negated_cue", "negated_scope", "uncertain_cue", "uncertain_scope".
+    assertions_key (str): Spans of another tagger are in `doc.spans[assertions_key]`, each with a
+        kind as its label; what overlaps one is of this kind.
+    tagged (list[str]): The kinds that this tagger decides, instead of rules and sections.
     scorer (Callable | None): See `spacy-bioclin.context_scorer.v1`.
     RETURNS (BioclinContext): The component.
-    RAISES (BioclinError): There are no rules for a language, or a rule, a section's kind or the
-        source is wrong.
+    RAISES (BioclinError): There are no rules for a language, or a rule, a section's kind, the
+        source or a tagged kind is wrong.
     """
     langs = check_langs(langs, str(nlp.lang), name)
     context = BioclinContext(
         name, langs, rules, sections=sections, source=source, cues_key=cues_key
     )
+    for kind in tagged:
+        context.check("tagged", kind, KINDS)
+    context.assertions_key, context.tagged = assertions_key, tuple(tagged)
     context.scorer = scorer
     return context
 
@@ -91,6 +101,8 @@ class BioclinContext(Pipe):
     """Write cues and scopes to `doc.spans["context"]`. See `make_context`."""
 
     scorer: Scorer | None = None
+    assertions_key = "assertions"
+    tagged: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -106,8 +118,8 @@ class BioclinContext(Pipe):
         self.langs = tuple(langs)
         self.sections = dict(sections)
         for category, kind in self.sections.items():
-            self._check(f"sections.{category}", kind, KINDS)
-        self._check("source", source, SOURCES)
+            self.check(f"sections.{category}", kind, KINDS)
+        self.check("source", source, SOURCES)
         self.source = source
         self.cues_key = cues_key
         self.own: dict[str, Any] = {}
@@ -132,10 +144,13 @@ class BioclinContext(Pipe):
                 f"[components.{self.name}] needs sentences, since no scope goes on past one: add "
                 "'bioclin_sentences' (or another component that sets them) before it"
             )
-        make_group(doc, (*self._by_source(doc), *self._by_sections(doc)))
+        found = (*self._by_source(doc), *self._by_sections(doc))
+        kept = [one for one in found if one[0] not in self.tagged]
+        make_group(doc, (*kept, *self._by_tagger(doc)))
         return doc
 
-    def _check(self, key: str, value: str, known: Sequence[str]) -> None:
+    def check(self, key: str, value: str, known: Sequence[str]) -> None:
+        """Refuse a value that a setting cannot have."""
         try:
             check_choice(value, known)
         except ValueError as error:
@@ -156,6 +171,19 @@ class BioclinContext(Pipe):
         yield from (one for one in own if one[0] not in TRAINED_KINDS)
         tagged = read_tagged(doc, self.cues_key, where=f"[components.{self.name}]")
         yield from tagged if self.source == "trained" else add_rules(tagged, by_rules)
+
+    def _by_tagger(self, doc: Doc) -> Iterator[Context]:
+        """Make a scope, which is its own cue, of each span of the tagger of assertions."""
+        if self.tagged and self.assertions_key not in doc.spans:
+            raise BioclinError(
+                f"[components.{self.name}] tagged = {list(self.tagged)!r}: there is no doc.spans["
+                f"{self.assertions_key!r}]; add a trained 'bioclin_ner' with that spans_key before "
+                "it, or set tagged = []"
+            )
+        for span in doc.spans.get(self.assertions_key, ()):
+            if span.label_ in self.tagged:
+                place = span.start, span.end
+                yield span.label_, TRAINED, place, place
 
     def _by_rules(self, doc: Doc) -> Iterator[Context]:
         tokens = doc.to_array([IDX, LENGTH, SENT_START])
