@@ -27,7 +27,23 @@ def models_section() -> str:
     """Write the cards of all pipelines."""
     path = RESULTS / "leaderboard.json"
     entries = json.loads(path.read_text("utf-8"))["entries"] if path.is_file() else {}
-    return "\n\n".join(make_card(name, entries.get(name)) for name in PIPELINES)
+    cards = [make_card(name, entries.get(name)) for name in PIPELINES]
+    return "\n\n".join([*cards, *write_examples()])
+
+
+def write_examples() -> list[str]:
+    """Write notes with what the pipelines make of them, as benchmarks/accuracy/notes.py stored it."""
+    path = RESULTS / "note_examples.json"
+    if not path.is_file():
+        return []
+    examples = json.loads(path.read_text("utf-8"))
+    head = (
+        "## Four notes, and what the pipelines make of them\n\n"
+        "Of dev of our notes. `?` marks an entity with other bounds or another label than the "
+        "annotation, `-` an annotation that was not found as it is."
+    )
+    shown = [text for of_language in examples.values() for text in of_language.values()]
+    return [head, *(f"```text\n{text}\n```" for text in shown)]
 
 
 def make_card(name: str, entry: dict[str, Any] | None) -> str:

@@ -2,6 +2,7 @@
 
     python -m benchmarks.accuracy.notes dev --lang es --pipelines es_bioclin_sm new=FOLDER
     python -m benchmarks.accuracy.notes dev --lang es --pipelines FOLDER --show 20
+    python -m benchmarks.accuracy.notes dev --lang es --pipelines FOLDER --examples es-d-026
 
 Entities are those of doc.ents. In a group (problems: DISEASE or SYMPTOM; drugs; procedures and
 tests) the label within it does not count. "strict": offsets are equal. "overlap": of what was found
@@ -24,7 +25,7 @@ from benchmarks.harness import RESULTS, describe_machine, make_parser, read_json
 from scripts.notes import ASSERTIONS, LABELS, Mark, Note, list_files, read_notes
 from spacy_bioclin.cli.loading import load_pipeline
 
-RESULT = RESULTS / "notes.json"
+RESULT, EXAMPLES = RESULTS / "notes.json", RESULTS / "note_examples.json"
 GROUPS = {
     "problems": ("DISEASE", "SYMPTOM"),
     "drugs": ("DRUG",),
@@ -170,6 +171,9 @@ def main() -> None:
         "--pipelines", nargs="+", required=True, help="package, FOLDER, NAME=FOLDER"
     )
     parser.add_argument("--show", type=int, default=0, help="print so many notes, measure nothing")
+    parser.add_argument(
+        "--examples", nargs="+", help="store what is found in these notes, for docs/models.md"
+    )
     arguments = parser.parse_args()
     files = [path for _, split, path in list_files([arguments.lang]) if split == arguments.split]
     notes = [note for path in files for note in read_notes(path)]
@@ -180,6 +184,13 @@ def main() -> None:
         if arguments.show:
             for line in show(nlp, notes[:: max(1, len(notes) // arguments.show)]):
                 print(line)
+            sys.exit()
+        if arguments.examples:
+            chosen = [note for note in notes if note.name in arguments.examples]
+            shown = {note.name: "\n".join(show(nlp, [note])) for note in chosen}
+            stored = read_json(EXAMPLES) if EXAMPLES.exists() else {}
+            stored[arguments.lang] = shown
+            write_json(EXAMPLES, stored, indent=1)
             sys.exit()
         name = name or f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
         scores = measure(nlp, notes)
