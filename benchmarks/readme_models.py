@@ -32,7 +32,7 @@ def models_section() -> str:
 
 
 def write_examples() -> list[str]:
-    """Write notes with what the pipelines make of them, as benchmarks/accuracy/notes.py stored it."""
+    """Write the notes that benchmarks/accuracy/notes.py stored, with what was found in them."""
     path = RESULTS / "note_examples.json"
     if not path.is_file():
         return []
