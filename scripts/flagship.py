@@ -58,6 +58,7 @@ CONFIG = ROOT / "configs" / "flagship" / "config.cfg"
 CARDS = ROOT / "assets" / "cards"
 MERGED, INVENTED, NOTES = "merged", "invented", "notes"
 ASSERTIONS = "assertions"  # the tagger of assertions, and its span group
+TAGGED = ["historical", "family", "hypothetical"]  # assertions that rules know less of, on dev
 NAME = "sm"  # of the package, after its language
 DEV_SHARE = 10  # one document of so many is dev
 
@@ -374,16 +375,19 @@ def assemble(
     is surer of them than of notes of other kinds.
     """
     output = Output(out, inputs=[trained, corpora, kb], overwrite=True, marker="config.cfg")
-    nlp = spacy.load(trained)
+    # Thresholds are chosen on dev, with trained weights.
+    chosen = load_config(CONFIG, interpolate=False)["components"]
+    settings = {name: {"threshold": chosen[name]["threshold"]} for name in ("ner", ASSERTIONS)}
+    nlp = spacy.load(trained, config={"components": {**settings, "ents": chosen["ents"]}})
     for _, component in nlp.components:
         if model := getattr(component, "model", None):
             store_in_half(model)
     nlp.add_pipe("bioclin_sections", "sections", after="sentences")
     nlp.add_pipe("bioclin_phi_rules", "rules", after="phi")
-    nlp.add_pipe("bioclin_context", "context", after="ents")
+    nlp.add_pipe("bioclin_context", "context", after="ents", config={"tagged": TAGGED})
     nlp.add_pipe("bioclin_measurements", "measurements", after="context")
-    settings = {"kb": str(kb), **linker_settings(nlp.lang)}
-    nlp.add_pipe("bioclin_linker", "linker", after="measurements", config=settings)
+    linker = {"kb": str(kb), **linker_settings(nlp.lang)}
+    nlp.add_pipe("bioclin_linker", "linker", after="measurements", config=linker)
     nlp.add_pipe("bioclin_deid", "deid", before="cleaner")
     recipe = read_recipe(nlp.lang)
     phi = [name for name, heads in find_tasks(recipe)["dev"].items() if "phi" in heads]

@@ -88,7 +88,7 @@ def test_config_has_the_corpora_of_the_recipe(corpora: Path) -> None:
         assert {name: task["heads"] for name, task in tasks.items()} == {
             "demo": ["ner"],
             "invented": ["phi"],
-            "notes": ["ner", "phi"],
+            "notes": ["ner", "phi", "assertions"],
         }
         assert not tasks["invented"]["augment"] and tasks["notes"]["augment"]
         assert config["corpora"][split]["held_out"] == [str(corpora / "demo" / "test.spacy")]
@@ -106,6 +106,8 @@ def test_notes_have_their_labels_and_imaging_is_a_procedure_too(corpora: Path) -
     assert imaging and not {"TA", "FC", "Cr"} & imaging
     phi = {span.label_ for doc in docs for span in doc.spans["phi"]}
     assert phi >= {"FECHAS", "EDAD_SUJETO_ASISTENCIA"}
+    assertions = {span.label_ for doc in docs for span in doc.spans["assertions"]}
+    assert assertions == set(notes.ASSERTIONS)
 
 
 def test_analytes_are_no_drugs_and_insulin_is_one(tmp_path: Path) -> None:
@@ -169,8 +171,8 @@ def test_training_assembly_and_scores(
     run("assemble", trained, corpora, whole, "--kb", tmp_path / "kb")
     nlp = spacy.load(whole)
     assert nlp.pipe_names == [
-        *("sentences", "sections", "transformer", "ner", "phi", "rules", "ents", "context"),
-        *("measurements", "linker", "deid", "cleaner"),
+        *("sentences", "sections", "transformer", "ner", "phi", "rules", "assertions", "ents"),
+        *("context", "measurements", "linker", "deid", "cleaner"),
     ]
     sizes = [(each / "transformer" / "model").stat().st_size for each in (whole, trained)]
     assert sizes[0] < 0.7 * sizes[1]
