@@ -87,6 +87,7 @@ def test_a_tagger_of_assertions_decides_its_kinds():
     ]
     fever, cough = ("fiebre", "negated", "rules"), ("Tos", "historical", "trained")
     assert describe(context(doc)) == [fever, cough, ("Acianótico", "negated", "rules")]
+    assert [*doc.spans] == ["context"]
     with pytest.raises(BioclinError, match="tagged = 'pasado'"):
         nlp.create_pipe("bioclin_context", config={"tagged": ["pasado"]})
 

@@ -80,7 +80,8 @@ def make_context(
         the task nubes-context: "negated_cue", "negated_scope", "uncertain_cue", "uncertain_scope".
     assertions_key (str): Spans of another tagger are in `doc.spans[assertions_key]`, each with a
         kind as its label; what overlaps one is of this kind.
-    tagged (list[str]): The kinds that this tagger decides, instead of rules and sections.
+    tagged (list[str]): The kinds that this tagger decides, instead of rules and sections. Its group
+        is removed from the Doc when it has been read.
     scorer (Callable | None): See `spacy-bioclin.context_scorer.v1`.
     RETURNS (BioclinContext): The component.
     RAISES (BioclinError): There are no rules for a language, or a rule, a section's kind, the
@@ -147,6 +148,8 @@ class BioclinContext(Pipe):
         found = (*self._by_source(doc), *self._by_sections(doc))
         kept = [one for one in found if one[0] not in self.tagged]
         make_group(doc, (*kept, *self._by_tagger(doc)))
+        if self.tagged:  # what it said is in the group now
+            del doc.spans[self.assertions_key]
         return doc
 
     def check(self, key: str, value: str, known: Sequence[str]) -> None:
