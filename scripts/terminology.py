@@ -119,9 +119,10 @@ TYPES = {
     "GENE": ["D*", "G05"],
     "SPECIES": ["B*"],
 }
-ENGLISH_TYPES = {"PROCEDURE": ["E*"], "ANATOMY": ["A*"]}
+ENGLISH_TYPES = {"PROCEDURE": ["E*"], "TEST": ["E*"], "ANATOMY": ["A*"]}
 # Lowest probability of a link, chosen by benchmarks/linking/open_terminology.py.
 THRESHOLD = 0.55
+MAX_SHORT = 4  # letters of a short form that may end in "s"
 
 
 def read_source(data: Path, files: Iterable[File], report: SkipReport) -> dict[str, Concept]:
@@ -326,8 +327,10 @@ def resolve(
 
 
 def spelling(name: str) -> str:
-    """Normalise a name so that number and order do not matter ("Neoplasms, Abdominal")."""
-    return " ".join(sorted({word.removesuffix("s") for word in normalize(name).split(" ")}))
+    """Normalise a name so that number and order do not matter ("Neoplasms, Abdominal"). A short
+    form keeps its "s": "MIS" is surgery, "MI" an infarction."""
+    words = normalize(name).split(" ")
+    return " ".join(sorted({w.removesuffix("s") if len(w) > MAX_SHORT else w for w in words}))
 
 
 def _names(concept: Concept) -> list[str]:
