@@ -50,6 +50,11 @@ class _Scope(NamedTuple):
     cue_end: int
     rule: str
 
+    @property
+    def is_own(self) -> bool:
+        """Check whether the scope is its cue."""
+        return (self.start, self.end) == (self.cue_start, self.cue_end)
+
 
 class _Index(NamedTuple):
     """The scopes of a group in order of their starts.
@@ -133,7 +138,8 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
 
     A span is in a scope if they share a token and the span does not begin before a cue that is in
     the span and on the left of its scope: "ausencia de fiebre" is negated as a whole, "anemia sin
-    criterios de transfusión" is not.
+    criterios de transfusión" is not. Nor is "afebril", a normal finding that is its own cue: who
+    is afebrile has no fever.
     """
     index = _index_of(span.doc)
     if index is None:
@@ -147,7 +153,12 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
         at = bisect_left(scopes, (span.end,)) - 1
         while at >= 0 and reach[at] > span.start:
             scope = scopes[at]
-            if scope.end > span.start and not span.start < scope.cue_start < scope.start:
+            is_own = kind == "negated" and scope.is_own and scope.rule != TRAINED
+            if (
+                scope.end > span.start
+                and not span.start < scope.cue_start < scope.start
+                and not (is_own and scope.start <= span.start and span.end <= scope.end)
+            ):
                 found.append(scope)
             at -= 1
         yield from reversed(found)

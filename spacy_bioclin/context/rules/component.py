@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 
 from ...errors import BioclinError
 from ...settings import check_choice
+from ...text import fold_by_char
 from ..trained import TRAINED_KINDS, add_rules, read_tagged
 from .attributes import Context, Tokens, install_extensions, make_group
 from .rule_data import KINDS, SECTION, TRAINED, check_langs, make_rules, read_own
@@ -26,7 +27,6 @@ DEFAULT_CONFIG = {
     "rules": None,
     "sections": {
         "family_history": "family",
-        "past_history": "historical",
         "surgical_history": "historical",
     },
     "source": "rules",
@@ -206,7 +206,10 @@ class BioclinContext(Pipe):
             yield found.kind, found.rule, place(found.cue), scope
 
     def _by_sections(self, doc: Doc) -> Iterator[Context]:
-        """Make a scope of the text of each section that has a kind; its cue is the title."""
+        """Make a scope of the text of each section that has a kind; its cue is the title.
+
+        It ends where today's problem begins without a heading: "AF: madre con asma. Acude por tos".
+        """
         titles = {title.start: title.end for title in doc.spans.get(TITLES_KEY, ())}
         for section in doc.spans.get(SECTIONS_KEY, ()):
             if kind := self.sections.get(section.label_):
@@ -214,7 +217,18 @@ class BioclinContext(Pipe):
                 cue = section.start, max(body, section.start + 1)
                 while body < section.end and not doc[body].is_alpha and not doc[body].is_digit:
                     body += 1  # the colon
-                yield kind, SECTION, cue, (body, section.end) if body < section.end else None
+                end = self._find_today(doc, body, section.end)
+                yield kind, SECTION, cue, (body, end) if body < end else None
+
+    def _find_today(self, doc: Doc, start: int, end: int) -> int:
+        """Find the first token of today's problem in a section; its end if there is none."""
+        part = doc[start:end]
+        folded = fold_by_char(part.text)
+        found = [match.start() for one in self._rules.today if (match := one.search(folded))]
+        if not found:
+            return end
+        at = part.start_char + min(found)
+        return next((token.i for token in part if token.idx + len(token) > at), end)
 
     def _check_file(self) -> None:
         """Refuse to work without the file of rules that the setting names."""

@@ -132,6 +132,12 @@ class FileSettings(Settings):
     rules: list[RuleSettings] = Field(default_factory=list)
     terminators: list[TerminatorSettings] = Field(default_factory=list)
     lists: ListSettings = Field(default_factory=ListSettings)
+    today: str | None = None
+
+    @field_validator("today")
+    @classmethod
+    def _compiles(cls, today: str | None) -> str | None:
+        return _check_regex(today)
 
 
 class Rule(NamedTuple):
@@ -173,6 +179,7 @@ class RuleSet(NamedTuple):
     link (frozenset[str]): Words between a finding and a cue after it ("fue").
     dangling (frozenset[str]): Words with which no scope ends ("la").
     max_words (int): Most words of an item of an enumeration.
+    today (list[re.Pattern]): Regular expressions for the folded text that begin today's problem.
     """
 
     table: PhraseTable
@@ -184,6 +191,7 @@ class RuleSet(NamedTuple):
     link: frozenset[str]
     dangling: frozenset[str]
     max_words: int
+    today: list[re.Pattern[str]]
 
 
 @cache
@@ -247,7 +255,9 @@ def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> Ru
         time.update(_variants(file.lists.time))
     max_words = max((file.lists.max_words for file in files), default=ListSettings().max_words)
     by_list = {name: frozenset(words_of) for name, words_of in lists.items()}
-    return RuleSet(table, patterns, endings, time=frozenset(time), max_words=max_words, **by_list)
+    today = [re.compile(file.today, re.MULTILINE) for file in files if file.today]
+    rest = {"time": frozenset(time), "max_words": max_words, "today": today}
+    return RuleSet(table, patterns, endings, **rest, **by_list)
 
 
 def check_langs(langs: Sequence[str] | None, lang: str, name: str) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from .phrases import Words, cut_words
 from .rule_data import KINDS, PSEUDO, Rule, RuleSet, Terminator
 
 COMMA = ","
-OPENERS = frozenset("([{¿¡\"'«“-*/")
-CLOSERS = frozenset(")]}\"'»”-*/")
+OPENERS = frozenset("([{¿¡\"'«“-*/|")
+CLOSERS = frozenset(")]}\"'»”-*/|")
 MARKS = OPENERS | CLOSERS | frozenset(".,;:=?!…")
 BULLETS = frozenset("-–—•·*>+▪")
 # A cue right after one of these begins a clause of its own.
@@ -164,7 +164,7 @@ class Reach:
     def _forward(self, start: int, rule: Rule) -> tuple[int, int]:
         """Find the scope that begins with a word, in the block of the word before it."""
         words, blocks, stops = self.words.words, self.words.blocks, self.stops[rule.kind]
-        if start < len(words) and words[start] == COMMA:
+        if start < len(words) and words[start] in (COMMA, ";"):
             return start, start  # "HTA no, DM sí"
         end = min(blocks[bisect_right(blocks, start - 1)], start + rule.max_words)
         at = bisect_left(stops, start)
