@@ -157,7 +157,7 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
             if (
                 scope.end > span.start
                 and not span.start < scope.cue_start < scope.start
-                and not (is_own and scope.start <= span.start and span.end <= scope.end)
+                and not (is_own and (span.start, span.end) == (scope.start, scope.end))
             ):
                 found.append(scope)
             at -= 1
