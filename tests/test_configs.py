@@ -189,7 +189,7 @@ FLAGSHIP = {
     "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "assertions", "ents", "cleaner"],
     "components.transformer.model.lower_capitals": True,
     "components.ents.prefer": ["TEST"],
-    "components.ner.threshold": 0.4,
+    "components.ner.threshold": 0.3,
     "corpora.train.tasks": {},
     "corpora.dev.tasks": {},
     "training.max_steps": 3600,

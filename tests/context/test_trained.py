@@ -77,7 +77,8 @@ def test_a_tagger_that_did_not_run_is_named():
 def test_a_tagger_of_assertions_decides_its_kinds():
     nlp = spacy.blank("es")
     sentences = nlp.add_pipe("bioclin_sentences")
-    context = nlp.add_pipe("bioclin_context", config={"tagged": ["historical", "family"]})
+    tagged = {"historical": "trained", "family": "both"}
+    context = nlp.add_pipe("bioclin_context", config={"tagged": tagged})
     doc = sentences(nlp.make_doc(TEXT))
     with pytest.raises(BioclinError, match=r"tagged = .*doc.spans\['assertions'\]"):
         context(doc)
@@ -86,10 +87,11 @@ def test_a_tagger_of_assertions_decides_its_kinds():
         Span(doc, 0, 2, label="uncertain"),  # rules decide this kind
     ]
     fever, cough = ("fiebre", "negated", "rules"), ("Tos", "historical", "trained")
-    assert describe(context(doc)) == [fever, cough]
+    asthma = ("asma", "family", "rules")
+    assert describe(context(doc)) == [fever, asthma, cough]
     assert [*doc.spans] == ["context"]
     with pytest.raises(BioclinError, match="tagged = 'pasado'"):
-        nlp.create_pipe("bioclin_context", config={"tagged": ["pasado"]})
+        nlp.create_pipe("bioclin_context", config={"tagged": {"pasado": "both"}})
 
 
 def test_other_labels_are_an_error():

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ DEFAULT_CONFIG = {
     "source": "rules",
     "cues_key": "cues",
     "assertions_key": "assertions",
-    "tagged": [],
+    "tagged": {},
     "scorer": {"@scorers": "spacy-bioclin.context_scorer.v1"},
 }
 Scorer = Callable[..., dict[str, Any]]
@@ -62,7 +63,7 @@ def make_context(
     source: str,
     cues_key: str,
     assertions_key: str,
-    tagged: list[str],
+    tagged: dict[str, str],
     scorer: Scorer | None,
 ) -> "BioclinContext":
     """Make the component. It needs sentences; entities may come before or after it.
@@ -80,7 +81,8 @@ def make_context(
         the task nubes-context: "negated_cue", "negated_scope", "uncertain_cue", "uncertain_scope".
     assertions_key (str): Spans of another tagger are in `doc.spans[assertions_key]`, each with a
         kind as its label; what overlaps one is of this kind.
-    tagged (list[str]): The kinds that this tagger decides, instead of rules and sections. Its group
+    tagged (dict[str, str]): Kind -> "trained" if this tagger decides it instead of rules and
+        sections, "both" if it adds to them; other kinds come from these alone. The tagger's group
         is removed from the Doc when it has been read.
     scorer (Callable | None): See `spacy-bioclin.context_scorer.v1`.
     RETURNS (BioclinContext): The component.
@@ -91,9 +93,10 @@ def make_context(
     context = BioclinContext(
         name, langs, rules, sections=sections, source=source, cues_key=cues_key
     )
-    for kind in tagged:
+    for kind, source in tagged.items():
         context.check("tagged", kind, KINDS)
-    context.assertions_key, context.tagged = assertions_key, tuple(tagged)
+        context.check(f"tagged.{kind}", source, SOURCES[1:])
+    context.assertions_key, context.tagged = assertions_key, dict(tagged)
     context.scorer = scorer
     return context
 
@@ -103,7 +106,7 @@ class BioclinContext(Pipe):
 
     scorer: Scorer | None = None
     assertions_key = "assertions"
-    tagged: tuple[str, ...] = ()
+    tagged: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,
@@ -146,7 +149,7 @@ class BioclinContext(Pipe):
                 "'bioclin_sentences' (or another component that sets them) before it"
             )
         found = (*self._by_source(doc), *self._by_sections(doc))
-        kept = [one for one in found if one[0] not in self.tagged]
+        kept = [one for one in found if self.tagged.get(one[0]) != "trained"]
         make_group(doc, (*kept, *self._by_tagger(doc)))
         if self.tagged:  # what it said is in the group now
             del doc.spans[self.assertions_key]
@@ -179,9 +182,9 @@ class BioclinContext(Pipe):
         """Make a scope, which is its own cue, of each span of the tagger of assertions."""
         if self.tagged and self.assertions_key not in doc.spans:
             raise BioclinError(
-                f"[components.{self.name}] tagged = {list(self.tagged)!r}: there is no doc.spans["
+                f"[components.{self.name}] tagged = {self.tagged!r}: there is no doc.spans["
                 f"{self.assertions_key!r}]; add a trained 'bioclin_ner' with that spans_key before "
-                "it, or set tagged = []"
+                "it, or set tagged = {}"
             )
         for span in doc.spans.get(self.assertions_key, ()):
             if span.label_ in self.tagged:

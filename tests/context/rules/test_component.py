@@ -48,7 +48,12 @@ def test_cues_and_scopes_are_in_a_group() -> None:
 
 
 def test_two_rules_that_say_the_same_make_one_cue() -> None:
-    texts = {"Fever (-)": "en", "previous asthma": "en", "Asthma (-).": "en", "Descartado TEP": "es"}
+    texts = {
+        "Fever (-)": "en",
+        "previous asthma": "en",
+        "Asthma (-).": "en",
+        "Descartado TEP": "es",
+    }
     for text, lang in texts.items():
         doc = make_nlp(lang)(text)
         labels = [span.label_ for span in doc.spans["context"]]
@@ -209,7 +214,9 @@ def test_sections_set_defaults() -> None:
     nlp = spacy.blank("es")
     for name in ("bioclin_sentences", "bioclin_sections", "bioclin_context"):
         nlp.add_pipe(name)
-    text = "AF: cardiopatía en varios. Acude por tos.\nAP: asma.\nIQ: hernia, sin fiebre.\nEF: soplo."
+    text = (
+        "AF: cardiopatía en varios. Acude por tos.\nAP: asma.\nIQ: hernia, sin fiebre.\nEF: soplo."
+    )
     doc = nlp(text)
     found = {
         word: {(m.kind, m.rule, m.cue.text) for m in char_span(doc, *_place(doc, word))._.context}
