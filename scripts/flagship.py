@@ -58,7 +58,7 @@ CONFIG = ROOT / "configs" / "flagship" / "config.cfg"
 CARDS = ROOT / "assets" / "cards"
 MERGED, INVENTED, NOTES = "merged", "invented", "notes"
 ASSERTIONS = "assertions"  # the tagger of assertions, and its span group
-# Assertions that the tagger adds to those of the rules, chosen on dev and on benchmarks/context/kinds.py.
+# Assertions that the tagger adds to those of rules, chosen on dev and benchmarks/context/kinds.py.
 TAGGED = {"family": "both", "hypothetical": "both"}
 NAME = "sm"  # of the package, after its language
 DEV_SHARE = 10  # one document of so many is dev

@@ -50,11 +50,6 @@ class _Scope(NamedTuple):
     cue_end: int
     rule: str
 
-    @property
-    def is_own(self) -> bool:
-        """Check whether the scope is its cue."""
-        return (self.start, self.end) == (self.cue_start, self.cue_end)
-
 
 class _Index(NamedTuple):
     """The scopes of a group in order of their starts.
@@ -138,8 +133,7 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
 
     A span is in a scope if they share a token and the span does not begin before a cue that is in
     the span and on the left of its scope: "ausencia de fiebre" is negated as a whole, "anemia sin
-    criterios de transfusión" is not. Nor is "afebril", a normal finding that is its own cue: who
-    is afebrile has no fever.
+    criterios de transfusión" is not.
     """
     index = _index_of(span.doc)
     if index is None:
@@ -153,12 +147,7 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
         at = bisect_left(scopes, (span.end,)) - 1
         while at >= 0 and reach[at] > span.start:
             scope = scopes[at]
-            is_own = kind == "negated" and scope.is_own and scope.rule != TRAINED
-            if (
-                scope.end > span.start
-                and not span.start < scope.cue_start < scope.start
-                and not (is_own and (span.start, span.end) == (scope.start, scope.end))
-            ):
+            if scope.end > span.start and not span.start < scope.cue_start < scope.start:
                 found.append(scope)
             at -= 1
         yield from reversed(found)

@@ -205,8 +205,10 @@ class BioclinContext(Pipe):
             return bisect_right(ends, offsets[0]), bisect_left(starts, offsets[1])
 
         for found in find_context(doc.text, borders, self._rules):
-            scope = None if found.scope is None else place(found.scope)
-            yield found.kind, found.rule, place(found.cue), scope
+            cue, scope = place(found.cue), found.scope and place(found.scope)
+            if found.kind == "negated" and cue == scope and cue[1] - cue[0] == 1:
+                scope = None  # "afebril": who is afebrile has no fever, and nothing else is negated
+            yield found.kind, found.rule, cue, scope
 
     def _by_sections(self, doc: Doc) -> Iterator[Context]:
         """Make a scope of the text of each section that has a kind; its cue is the title.

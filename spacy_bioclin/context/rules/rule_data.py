@@ -256,8 +256,18 @@ def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> Ru
     max_words = max((file.lists.max_words for file in files), default=ListSettings().max_words)
     by_list = {name: frozenset(words_of) for name, words_of in lists.items()}
     today = [re.compile(file.today, re.MULTILINE) for file in files if file.today]
-    rest = {"time": frozenset(time), "max_words": max_words, "today": today}
-    return RuleSet(table, patterns, endings, **rest, **by_list)
+    return RuleSet(
+        table,
+        patterns,
+        endings,
+        carry=by_list["carry"],
+        join=by_list["join"],
+        time=frozenset(time),
+        link=by_list["link"],
+        dangling=by_list["dangling"],
+        max_words=max_words,
+        today=today,
+    )
 
 
 def check_langs(langs: Sequence[str] | None, lang: str, name: str) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ def test_json_lines(pipeline, source, tmp_path):
     first, second, third = read_lines(out)
     assert list(first) == ["record", "id", "ward", "entities"]
     assert (first["record"], first["id"], first["ward"]) == (1, "1", "UCI")
-    says = {"uncertain": False, "historical": True, "hypothetical": False, "family": False}
+    says = {"uncertain": False, "historical": False, "hypothetical": False, "family": False}
     assert first["entities"] == [
         {
             **{"start": 17, "end": 20, "label": "SIGN", "layer": "ents", "text": "tos"},
@@ -188,8 +188,7 @@ def test_brat(pipeline, tmp_path):
     ]
     assert (out / "a.txt").read_bytes() == NOTE.encode()
     assert (out / "a.ann").read_text("utf-8") == (
-        "T1\tSIGN 17 20\ttos\nT2\tquantity 32 37\t38 ºC\n"
-        "A1\tNegated T1\nA2\tHistorical T1\nA3\tHistorical T2\n"
+        "T1\tSIGN 17 20\ttos\nT2\tquantity 32 37\t38 ºC\nA1\tNegated T1\n"
     )
     assert (out / "A-2.txt").read_text() == "Tos." and (out / "b.ann").read_text() == ""
 

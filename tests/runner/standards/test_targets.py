@@ -88,8 +88,8 @@ def test_the_table_by_hand(ready: Path, tmp_path: Path) -> None:
         "nlp_date": "2026-11-25",
         "nlp_datetime": "2026-11-25 09:30:00",
         "term_exists": "N",
-        "term_temporal": "past",
-        "term_modifiers": "Negation=true,History=true,Label=SYMPTOM,Section=past_history",
+        "term_temporal": "present",
+        "term_modifiers": "Negation=true,Label=SYMPTOM,Section=past_history",
     }
     about = read_run(out)
     assert about["records"] == {"read": 3, "written": 3, "quarantined": 0, "empty": 0}

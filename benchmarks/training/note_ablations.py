@@ -1,6 +1,6 @@
 """What the pipelines owe to our notes, to noise, to lower case and to short forms, on dev.
 
-    python -m benchmarks.accuracy.note_ablations CORPORA --encoder ENCODER --work FOLDER
+    python -m benchmarks.training.note_ablations CORPORA --encoder ENCODER --work FOLDER
 
 CORPORA is a folder of `python -m scripts.flagship corpora`. Each variant is a training of its own
 with one seed and the same few updates; a finished one is not made again, and a killed one goes on.
@@ -110,7 +110,7 @@ def main() -> None:
         result = read_json(RESULT) if RESULT.exists() else {}
         if variant in result.setdefault(lang, {}):
             continue
-        command = [sys.executable, "-m", "benchmarks.accuracy.note_ablations", *sys.argv[1:]]
+        command = [sys.executable, "-m", "benchmarks.training.note_ablations", *sys.argv[1:]]
         subprocess.run([*command, "--train", variant], check=True)
         scores = score(arguments.work / variant.replace(" ", "-"))
         row = {"machine": describe_machine(), "updates": arguments.updates, "scores": scores}
