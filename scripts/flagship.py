@@ -18,7 +18,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +30,7 @@ from spacy.util import load_config
 from spacy.vocab import Vocab
 from thinc.api import Config
 
+from benchmarks.context.kinds import SETS, read_pieces
 from benchmarks.deid import hard_notes
 from scripts import notes
 from scripts.terminology import linker_settings
@@ -56,11 +57,12 @@ ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "configs" / "flagship" / "recipes.yml"
 CONFIG = ROOT / "configs" / "flagship" / "config.cfg"
 CARDS = ROOT / "assets" / "cards"
-MERGED, INVENTED, NOTES = "merged", "invented", "notes"
+MERGED, INVENTED, NOTES, KINDS = "merged", "invented", "notes", "kinds"
 ASSERTIONS = "assertions"  # the tagger of assertions, and its span group
 # Assertions that the tagger adds to those of rules, chosen on dev and benchmarks/context/kinds.py.
 TAGGED = {"family": "both", "hypothetical": "both"}
 NAME = "sm"  # of the package, after its language
+KINDS_WORDS = 128  # words of a batch of the few pieces by kind
 DEV_SHARE = 10  # one document of so many is dev
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -121,6 +123,7 @@ def make_corpora(
     invent(lang, recipe, out)
     for split in ("train", "dev"):
         write_docs(make_note_docs(lang, recipe, split), find_file(out, NOTES, split))
+        write_docs(make_kind_docs(lang, split), find_file(out, KINDS, split))
     tests = [find_file(out, name, "test") for name in quoted]
     for name in names:
         if name not in quoted:
@@ -159,7 +162,7 @@ def find_tasks(recipe: Recipe) -> dict[str, dict[str, list[str]]]:
     alone = [name for name in recipe.corpora if name not in recipe.merged]
     merged = [MERGED] if recipe.merged else []
     others = {**{name: ["phi"] for name in recipe.phi}, INVENTED: ["phi"]}
-    others[NOTES] = ["ner", "phi", ASSERTIONS]
+    others |= {NOTES: ["ner", "phi", ASSERTIONS], KINDS: [ASSERTIONS]}
     return {
         "train": {**{name: ["ner"] for name in [*merged, *alone]}, **others},
         "dev": {**{name: ["ner"] for name in recipe.corpora}, **others},
@@ -237,27 +240,48 @@ def make_note_docs(lang: str, recipe: Recipe, split: str) -> Iterator[Doc]:
     }
     for _, of, path in notes.list_files([lang]):
         for note in notes.read_notes(path) if of == split else ():
-            spans = list_note_spans(note, recipe.scheme)
-            marked = tuple(
-                SpanAnnotation(f"T{n}", label, ((start, end),), note.text[start:end])
-                for n, (start, end, label) in enumerate(spans, start=1)
-            )
-            text = AnnotatedText(note.name, note.text, marked)
+            spans = [*list_note_spans(note, recipe.scheme), *list_assertions(note.marks)]
+            text = annotate(note.name, note.text, spans)
             yield make_gold_doc(nlp, text, layers=layers, annotated_labels=annotated, task=NOTES)
 
 
+def make_kind_docs(lang: str, split: str) -> Iterator[Doc]:
+    """Make gold Docs of the pieces of benchmarks/context/kinds.py: assertions alone."""
+    nlp = make_nlp(lang)
+    pieces = read_pieces(SETS / f"kinds_{lang}.txt", split)
+    for number, piece in enumerate(pieces):
+        text = annotate(f"{piece.kind}-{number}", piece.text, list_assertions(piece.marks))
+        layers = dict.fromkeys(notes.ASSERTIONS, ASSERTIONS)
+        options: dict[str, Any] = {"annotated_labels": notes.ASSERTIONS, "task": KINDS}
+        yield make_gold_doc(nlp, text, layers=layers, **options)
+
+
+def annotate(name: str, text: str, spans: Iterable[tuple[int, int, str]]) -> AnnotatedText:
+    """Put spans (start, end, label) into an annotated text."""
+    marked = tuple(
+        SpanAnnotation(f"T{n}", label, ((start, end),), text[start:end])
+        for n, (start, end, label) in enumerate(spans, start=1)
+    )
+    return AnnotatedText(name, text, marked)
+
+
 def list_note_spans(note: notes.Note, scheme: str) -> Iterator[tuple[int, int, str]]:
-    """List the entities, PHI and assertions of a note, with the labels of a scheme of PHI."""
-    ends = dict.fromkeys(notes.ASSERTIONS, 0)  # of the last span of each kind
-    for mark in sorted(note.marks, key=lambda mark: (mark.start, -mark.end)):
+    """List the entities and PHI of a note, with the labels of a scheme of PHI."""
+    for mark in note.marks:
         bounds = mark.start, mark.end
         is_phi = mark.label not in notes.LABELS
         yield *bounds, label_of(mark.label, scheme) if is_phi else mark.label
         if mark.label == "TEST" and notes.IS_PROCEDURE.search(note.text[slice(*bounds)]):
             yield *bounds, "PROCEDURE"
+
+
+def list_assertions(marks: Iterable[notes.Mark]) -> Iterator[tuple[int, int, str]]:
+    """List the assertions of marks; of one mark within another with the same, the outer one's."""
+    ends = dict.fromkeys(notes.ASSERTIONS, 0)  # of the last span of each kind
+    for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         for kind in mark.assertions:
-            if mark.start >= ends[kind]:  # an inner mark is a part of the outer one
-                yield *bounds, kind
+            if mark.start >= ends[kind]:
+                yield mark.start, mark.end, kind
                 ends[kind] = mark.end
 
 
@@ -333,7 +357,9 @@ def make_config(lang: str, recipe: Recipe, out: Path, tests: list[Path]) -> Conf
     if recipe.copies:
         noise = {"@augmenters": "spacy-bioclin.noise.v1", "copies": recipe.copies, "keep": True}
         config["corpora"]["train"]["augmenter"] = {**noise, "seed": 0}
-    turns = config["training"]["batcher"]["turns"] = recipe.turns
+    batcher = config["training"]["batcher"]
+    batcher["batchers"] = {KINDS: {**batcher["batcher"], "size": KINDS_WORDS}}
+    turns = batcher["turns"] = recipe.turns
     per_round = sum(turns.get(name, 1) for name in tasks["train"])
     config["training"]["max_steps"] = recipe.updates * per_round
     config["training"]["eval_frequency"] = config["training"]["max_steps"]

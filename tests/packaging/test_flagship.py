@@ -89,12 +89,13 @@ def test_config_has_the_corpora_of_the_recipe(corpora: Path) -> None:
             "demo": ["ner"],
             "invented": ["phi"],
             "notes": ["ner", "phi", "assertions"],
+            "kinds": ["assertions"],
         }
         assert not tasks["invented"]["augment"] and tasks["notes"]["augment"]
         assert config["corpora"][split]["held_out"] == [str(corpora / "demo" / "test.spacy")]
     assert config["corpora"]["train"]["augmenter"]["copies"] == 1
     assert config["corpora"]["dev"]["augmenter"] is None
-    assert config["training"]["max_steps"] == 4
+    assert config["training"]["max_steps"] == 5
 
 
 def test_notes_have_their_labels_and_imaging_is_a_procedure_too(corpora: Path) -> None:

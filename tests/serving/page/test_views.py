@@ -42,7 +42,7 @@ def test_entities_are_marked_with_what_they_mean(page: "Page") -> None:
         ["neumonía", "disease unc."],
         ["tos", "symptom"],
         ["fiebre", "symptom neg."],
-        ["cáncer", "tumour hist. fam."],
+        ["cáncer", "tumour fam."],
         [" de ", ""],
         ["mama", "disease hist. fam."],
         [" izquierda", "body hist. fam."],
