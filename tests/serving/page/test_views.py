@@ -44,8 +44,8 @@ def test_entities_are_marked_with_what_they_mean(page: "Page") -> None:
         ["fiebre", "symptom neg."],
         ["cáncer", "tumour fam."],
         [" de ", ""],
-        ["mama", "disease hist. fam."],
-        [" izquierda", "body hist. fam."],
+        ["mama", "disease fam."],
+        [" izquierda", "body fam."],
         ["Amoxicilina", "drug"],
         ["500 mg", "quantity"],
     ]
@@ -61,7 +61,7 @@ def test_entities_are_marked_with_what_they_mean(page: "Page") -> None:
     assert text_of(page, "#status").startswith("11 entities in ")
     assert text_of(page, "#count-found") == "8"
     assert text_of(page, "#legend") == (
-        "Key: negated (neg.)uncertain (unc.)historical (hist.)of the family (fam.)"
+        "Key: negated (neg.)uncertain (unc.)of the family (fam.)"
     )
 
 
