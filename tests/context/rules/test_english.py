@@ -148,7 +148,7 @@ UNCERTAIN = [
     ("[Pain], likely due to [arthritis].", "-+"),
     ("[Cough], possible [pneumonia].", "-+"),
     ("[Pneumonia] suspected.", "+"),
-    ("Findings suggestive of [pneumonia], consistent with [edema].", "+-"),
+    ("Findings consistent with [pneumonia].", "+"),
     ("I believe this is [bronchitis].", "+"),
     ("Felt to have [gout].", "+"),
     ("Negative CT does not exclude [SAH].", "+"),

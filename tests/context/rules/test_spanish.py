@@ -104,7 +104,7 @@ UNCERTAIN = [
     ("No se descarta [TEP].", "+"),
     ("No se puede descartar [isquemia].", "+"),
     ("Se solicita TC para descartar [TEP].", "+"),
-    ("[Lesión] compatible con [hemangioma].", "--"),
+    ("[Lesión] compatible con [hemangioma].", "-+"),
     ("Sospecha de [apendicitis], [HTA] conocida.", "+-"),
     ("Probable [ITU] y se inicia [antibiótico].", "+-"),
     ("¿[TEP]?", "+"),
