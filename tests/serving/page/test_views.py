@@ -60,9 +60,7 @@ def test_entities_are_marked_with_what_they_mean(page: "Page") -> None:
     assert text_of(page, "#note .text >> nth=0").startswith("Paciente: Xabina")
     assert text_of(page, "#status").startswith("11 entities in ")
     assert text_of(page, "#count-found") == "8"
-    assert text_of(page, "#legend") == (
-        "Key: negated (neg.)uncertain (unc.)of the family (fam.)"
-    )
+    assert text_of(page, "#legend") == ("Key: negated (neg.)uncertain (unc.)of the family (fam.)")
 
 
 def test_the_text_of_the_note_is_whole(page: "Page") -> None:
