@@ -19,7 +19,7 @@ from thinc.api import Config
 
 from benchmarks.accuracy.notes import measure
 from benchmarks.harness import RESULTS, describe_machine, make_parser, read_json, write_json
-from scripts.flagship import ASSERTIONS, NOTES
+from scripts.flagship import ASSERTIONS, KINDS, NOTES
 from scripts.notes import list_files, read_notes
 from spacy_bioclin.cli import app
 from spacy_bioclin.corpora.overlap.lists import format_id_list
@@ -37,9 +37,11 @@ def make_config(variant: str, corpora: Path, updates: int, folder: Path) -> Conf
     tasks, training = config["corpora"]["train"], config["training"]
     training["max_steps"] = training["eval_frequency"] = updates
     dev = config["corpora"]["dev"]
-    dev["tasks"] = {NOTES: dev["tasks"][NOTES]}
+    dev |= {"tasks": {NOTES: dev["tasks"][NOTES]}, "leave_out": None, "held_out": []}
     if variant == "no notes":
-        del tasks["tasks"][NOTES], training["batcher"]["turns"][NOTES]
+        # Nothing else teaches the tagger of assertions but the pieces by kind.
+        del tasks["tasks"][NOTES], tasks["tasks"][KINDS], training["batcher"]["turns"][NOTES]
+        training["batcher"]["batchers"] = {}
         dev["tasks"][NOTES]["heads"] = ["ner", "phi"]
         config["nlp"]["pipeline"].remove(ASSERTIONS)
         del config["components"][ASSERTIONS]
