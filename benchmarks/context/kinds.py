@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def _cover(doc: Doc, mark: Mark) -> Span:
-    span: Span = doc.char_span(mark.start, mark.end, alignment_mode="expand")
+    span: Span = doc.char_span(mark.start, mark.end, mark.label, alignment_mode="expand")
     return span
 
 

@@ -6,6 +6,7 @@ they hold for entities, for the spans of any group and for spans that are made l
 where the group stays.
 """
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
@@ -19,6 +20,7 @@ from .rule_data import KINDS, SECTION, TRAINED
 
 SPANS_KEY = "context"
 CUE, SCOPE = "_cue", "_scope"  # what follows the kind in a label
+OF_LABELS = re.compile(rf"{SECTION} \((.+)\)")  # rule of a section that holds for some labels
 
 Tokens = tuple[int, int]  # first token, and the token after the last
 Context = tuple[str, str, Tokens, Tokens | None]
@@ -28,7 +30,8 @@ class Modifier(NamedTuple):
     """Why a span has an attribute.
 
     kind (str): The attribute: "negated", "uncertain", "historical", "hypothetical" or "family".
-    rule (str): Name of the rule: its phrase, if it has no other name; "section" for a section.
+    rule (str): Name of the rule: its phrase, if it has no other name; "section" for a section,
+        "section (PROCEDURE, TEST)" if it holds for some labels.
     cue (Span): The words of the rule, or the section's title.
     scope (Span): What the rule holds for.
     source (str): What found it: "rules" or "trained".
@@ -42,13 +45,14 @@ class Modifier(NamedTuple):
 
 
 class _Scope(NamedTuple):
-    """A scope by tokens [start, end), and its cue."""
+    """A scope by tokens [start, end), its cue, and the labels that it holds for; () for all."""
 
     start: int
     end: int
     cue_start: int
     cue_end: int
     rule: str
+    labels: tuple[str, ...]
 
 
 class _Index(NamedTuple):
@@ -83,8 +87,11 @@ def has_kind(span: Span, kind: str) -> bool:
 
     span (Span): An entity or any other span.
     kind (str): One of KINDS.
-    RETURNS (bool): False if `bioclin_context` did not run.
+    RETURNS (bool): False if `bioclin_context` did not run. What never was, or was somebody else's,
+        is not historical: "no previous stroke", "father MI 2010".
     """
+    if kind == "historical" and (has_kind(span, "negated") or has_kind(span, "family")):
+        return False
     return any(True for _ in _covering(span, kind))
 
 
@@ -104,6 +111,7 @@ def get_modifiers(span: Span) -> list[Modifier]:
             TRAINED if scope.rule == TRAINED else "rules",
         )
         for kind in KINDS
+        if has_kind(span, kind)
         for scope in _covering(span, kind)
     ]
 
@@ -133,7 +141,7 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
 
     A span is in a scope if they share a token and the span does not begin before a cue that is in
     the span and on the left of its scope: "ausencia de fiebre" is negated as a whole, "anemia sin
-    criterios de transfusión" is not.
+    criterios de transfusión" is not. A scope for some labels holds for spans without label too.
     """
     index = _index_of(span.doc)
     if index is None:
@@ -147,7 +155,9 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
         at = bisect_left(scopes, (span.end,)) - 1
         while at >= 0 and reach[at] > span.start:
             scope = scopes[at]
-            if scope.end > span.start and not span.start < scope.cue_start < scope.start:
+            of_label = not scope.labels or not span.label_ or span.label_ in scope.labels
+            inside = scope.end > span.start and not span.start < scope.cue_start < scope.start
+            if inside and of_label:
                 found.append(scope)
             at -= 1
         yield from reversed(found)
@@ -174,7 +184,11 @@ def _make_index(group: SpanGroup) -> _Index:
             kind = span.label_.removesuffix(SCOPE)
             rule = span.id_.rpartition("#")[0]
             cue = cues.get((kind, span.id_), (span.start, span.start))
-            scopes[kind, rule == SECTION].append(_Scope(span.start, span.end, *cue, rule))
+            of_labels = OF_LABELS.fullmatch(rule)
+            labels = tuple(of_labels[1].split(", ")) if of_labels else ()
+            is_section = rule == SECTION or bool(of_labels)
+            scope = _Scope(span.start, span.end, *cue, rule, labels)
+            scopes[kind, is_section].append(scope)
     reach = {}
     for key, of_kind in scopes.items():
         of_kind.sort()

@@ -1,5 +1,7 @@
 """`bioclin_context`: find what is negated, uncertain, historical, hypothetical or of the family."""
 
+import itertools
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +24,7 @@ from .rule_data import KINDS, SECTION, TRAINED, check_langs, make_rules, read_ow
 from .scopes import find_context
 
 SECTIONS_KEY, TITLES_KEY = "sections", "section_titles"
+LINE_TITLE = re.compile(r"(?:\n[^\S\n]*|\. ?)([a-z]+)\.?(?: [a-z/&]+){0,3} ?:")
 SOURCES = ("rules", "trained", "both")
 DEFAULT_CONFIG = {
     "langs": None,
@@ -29,6 +32,9 @@ DEFAULT_CONFIG = {
     "sections": {
         "family_history": "family",
         "surgical_history": "historical",
+        "past_history": {"historical": ["PROCEDURE"]},
+        "gynecologic_history": {"historical": ["PROCEDURE"]},
+        "plan": {"hypothetical": ["PROCEDURE", "TEST"]},
     },
     "source": "rules",
     "cues_key": "cues",
@@ -59,7 +65,7 @@ def make_context(
     name: str,
     langs: Sequence[str] | None,
     rules: str | dict[str, Any] | None,
-    sections: dict[str, str],
+    sections: dict[str, str | dict[str, list[str]]],
     source: str,
     cues_key: str,
     assertions_key: str,
@@ -73,8 +79,9 @@ def make_context(
     langs (Sequence[str] | None): Languages of the rules, "es" and "en"; None for the pipeline's.
     rules (str | dict | None): A YAML file with rules of your own, or its content. They are added to
         the languages' rules, and saved with the pipeline.
-    sections (dict[str, str]): Category of a section (`bioclin_sections`) -> what it makes of
-        everything in it.
+    sections (dict[str, str | dict[str, list[str]]]): Category of a section (`bioclin_sections`) ->
+        what it makes of everything in it, or of spans with some labels: a procedure of the plan is
+        to come, its drugs and problems are not.
     source (str): What finds negation and uncertainty: "rules"; "trained", a tagger; or "both", a
         tagger and what only rules find. The other kinds always come from rules.
     cues_key (str): The tagger's cues and scopes are in `doc.spans[cues_key]`, with the labels of
@@ -114,15 +121,16 @@ class BioclinContext(Pipe):
         langs: Sequence[str],
         rules: str | Mapping[str, Any] | None,
         *,
-        sections: Mapping[str, str],
+        sections: Mapping[str, str | Mapping[str, Sequence[str]]],
         source: str,
         cues_key: str,
     ) -> None:
         self.name = name
         self.langs = tuple(langs)
         self.sections = dict(sections)
-        for category, kind in self.sections.items():
-            self.check(f"sections.{category}", kind, KINDS)
+        for category, kinds in self.sections.items():
+            for kind in [kinds] if isinstance(kinds, str) else kinds:
+                self.check(f"sections.{category}", kind, KINDS)
         self.check("source", source, SOURCES)
         self.source = source
         self.cues_key = cues_key
@@ -217,19 +225,25 @@ class BioclinContext(Pipe):
         """
         titles = {title.start: title.end for title in doc.spans.get(TITLES_KEY, ())}
         for section in doc.spans.get(SECTIONS_KEY, ()):
-            if kind := self.sections.get(section.label_):
+            kinds = self.sections.get(section.label_, {})
+            of_kind = {kinds: ()} if isinstance(kinds, str) else kinds
+            for kind, labels in of_kind.items():
                 body = titles.get(section.start, section.start)
                 cue = section.start, max(body, section.start + 1)
                 while body < section.end and not doc[body].is_alpha and not doc[body].is_digit:
                     body += 1  # the colon
                 end = self._find_today(doc, body, section.end)
-                yield kind, SECTION, cue, (body, end) if body < end else None
+                rule = f"{SECTION} ({', '.join(labels)})" if labels else SECTION
+                yield kind, rule, cue, (body, end) if body < end else None
 
     def _find_today(self, doc: Doc, start: int, end: int) -> int:
         """Find the first token of today's problem in a section; its end if there is none."""
         part = doc[start:end]
         folded = fold_by_char(part.text)
         found = [match.start() for one in self._rules.today if (match := one.search(folded))]
+        # A line with a title that is in no list is not of the section, unless it names a relative.
+        lines = (one for one in LINE_TITLE.finditer(folded) if one[1] not in self._rules.relatives)
+        found += [one.start() for one in itertools.islice(lines, 1)]
         if not found:
             return end
         at = part.start_char + min(found)

@@ -96,6 +96,7 @@ def _find_patterns(words: Words, rules: RuleSet) -> dict[int, Cue]:
 def _find_ends(words: Words, rules: RuleSet) -> Iterator[tuple[int, int, Terminator]]:
     """Find the terminators that are regular expressions."""
     for pattern, terminator in rules.endings:
+        group = "cue" if "cue" in pattern.groupindex else 0
         for match in pattern.finditer(words.folded):
-            start = bisect_right(words.ends, match.start())
-            yield start, bisect_left(words.starts, match.end()), terminator
+            start = bisect_right(words.ends, match.start(group))
+            yield start, bisect_left(words.starts, match.end(group)), terminator

@@ -15,8 +15,16 @@ YES = re.compile(r"\bs[íÍ]\b", re.IGNORECASE)
 CHOICE = re.compile(r"\{([^{}]*)\}")
 MAX_VARIANTS = 2_000
 
+# "Fever? No.": the answer belongs to the question, wherever the sentence splitter ends it.
+ANSWER = re.compile(
+    r"\?\s*(?=(?:a ?: ?)?(?:no|nope|nah|n|none|never|nil|denies|yes|yep|yeah|y|s[ií]|niega|"
+    r"ningun[oa]s?)\b ?(?:[.,;/¿(]|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
 # What begins a block of its own, wherever the sentence splitter ends its sentences.
 BLOCK = re.compile(r"\n[^\S\n]*(?:\n\s*|(?=(?:[-–—•·*>+▪]|\d{1,2}[.)]-?|[a-z]\))[^\S\n]))")
+# "SIN MEJORIA.DM2", a sentence glued to the next, but not "p.ej" or "E.coli".
+GLUED = re.compile(r"(?:(?<=\w\w)|(?<=\d))\.(?=[^\W\d_][^\W_]{2})|(?<=\w\w\w)\.(?=[^\W\d_][^\W_])")
 
 
 class Words(NamedTuple):
@@ -50,7 +58,7 @@ def cut_words(text: str, borders: Iterable[int]) -> Words:
 
     text (str): Any text.
     borders (Iterable[int]): Character offsets that no phrase and no scope crosses: where sentences
-        and sections begin. Blank lines and list items are added to them.
+        and sections begin. Blank lines and list items are added to them, answers are taken out.
     RETURNS (Words): Its words.
     """
     folded = fold(text)
@@ -58,7 +66,10 @@ def cut_words(text: str, borders: Iterable[int]) -> Words:
     words = [folded[start:end] for start, end in places]
     starts = [start for start, _ in places]
     ends = [end for _, end in places]
-    offsets = {0, *borders, *(found.end() for found in BLOCK.finditer(text))}
+    ends_of_blocks = (found.end() for one in (BLOCK, GLUED) for found in one.finditer(text))
+    offsets = {*borders, *ends_of_blocks}
+    offsets -= {found.end() for found in ANSWER.finditer(folded)}
+    offsets.add(0)
     blocks = {bisect_left(starts, offset) for offset in offsets}
     return Words(folded, words, starts, ends, sorted(blocks | {len(words)}))
 

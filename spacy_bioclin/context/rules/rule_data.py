@@ -22,7 +22,7 @@ TRAINED = "trained"  # the rule of what a tagger has found
 PSEUDO = "pseudo"  # the kind of a phrase that is no cue
 SECTION = "section"  # the rule of the scopes that a section's category gives
 RESERVED = (SECTION, TRAINED)
-WORD_LISTS = ("carry", "join", "link", "dangling")
+WORD_LISTS = ("carry", "join", "link", "dangling", "relatives")
 
 
 class RuleSettings(Settings):
@@ -123,6 +123,7 @@ class ListSettings(Settings):
     time: list[str] = Field(default_factory=list)
     link: list[str] = Field(default_factory=list)
     dangling: list[str] = Field(default_factory=list)
+    relatives: list[str] = Field(default_factory=list)
     max_words: int = 5
 
 
@@ -178,6 +179,8 @@ class RuleSet(NamedTuple):
     time (frozenset[str]): Phrases that begin when something is, after an enumeration.
     link (frozenset[str]): Words between a finding and a cue after it ("fue").
     dangling (frozenset[str]): Words with which no scope ends ("la").
+    relatives (frozenset[str]): Words for relatives: a line that begins with one and a colon goes on
+        with the history of the family.
     max_words (int): Most words of an item of an enumeration.
     today (list[re.Pattern]): Regular expressions for the folded text that begin today's problem.
     """
@@ -190,6 +193,7 @@ class RuleSet(NamedTuple):
     time: frozenset[str]
     link: frozenset[str]
     dangling: frozenset[str]
+    relatives: frozenset[str]
     max_words: int
     today: list[re.Pattern[str]]
 
@@ -265,6 +269,7 @@ def make_rules(langs: Sequence[str], own: Mapping[str, Any] | None = None) -> Ru
         time=frozenset(time),
         link=by_list["link"],
         dangling=by_list["dangling"],
+        relatives=by_list["relatives"],
         max_words=max_words,
         today=today,
     )

@@ -21,6 +21,8 @@ OPENERS = frozenset("([{¿¡\"'«“-*/|")
 CLOSERS = frozenset(")]}\"'»”-*/|")
 MARKS = OPENERS | CLOSERS | frozenset(".,;:=?!…")
 BULLETS = frozenset("-–—•·*>+▪")
+LIST_ITEMS = 25  # that a cue introduces at the most
+LIST_HEAD = 4  # most words and marks of "presenta:" between a cue and its list
 # A cue right after one of these begins a clause of its own.
 SEPARATORS = frozenset((COMMA, "(", "/", "-", "+"))
 
@@ -110,6 +112,10 @@ class Reach:
                     # "no angina or previous infarct": the conjunction carries the negation on.
                     if kind != "negated" or before not in rules.carry:
                         stops[kind].add(cue.start - 1)
+        self.starts = {
+            kind: [cue.start for cue in cues if any(rule.kind == kind for rule in cue.rules)]
+            for kind in KINDS
+        }
         self.ends = {kind: sorted(each) for kind, each in ends.items()}
         self.stops = {kind: sorted(each) for kind, each in stops.items()}
         self.begins = {kind: sorted(each) for kind, each in begins.items()}
@@ -153,13 +159,15 @@ class Reach:
         return self.words.starts[start], self.words.ends[end - 1]
 
     def _bullets(self, cue: Cue) -> Iterator[int]:
-        """Find the items of a list that a cue introduces: "Niega:", and a bullet on each line."""
+        """Find the items of a list that a cue introduces: "No presenta:", a bullet on each line."""
         words, blocks = self.words.words, self.words.blocks
         block = bisect_right(blocks, cue.start)
-        if blocks[block] == cue.end + 1 and words[cue.end] == ":":
-            while blocks[block] < len(words) and words[blocks[block]] in BULLETS:
-                yield blocks[block] + 1
-                block += 1
+        last = blocks[block]
+        if last == cue.end or (words[last - 1] == ":" and last - cue.end <= LIST_HEAD):
+            for first in blocks[block : block + LIST_ITEMS]:
+                if first == len(words) or words[first] not in BULLETS:
+                    return
+                yield first + 1
 
     def _forward(self, start: int, rule: Rule) -> tuple[int, int]:
         """Find the scope that begins with a word, in the block of the word before it."""
@@ -172,17 +180,29 @@ class Reach:
             end = min(end, stops[at])
         ends = self.ends[rule.kind]
         at = bisect_right(ends, start)
+        # "Absent: cyanosis; edema": a list after a colon goes on to the end of the sentence.
+        listed = rule.kind == "negated" and start < end and ":" in words[start - 1 : start + 1]
+        while listed and at < len(ends) and words[ends[at]] in (COMMA, ";"):
+            at += 1
         if at < len(ends):
             end = min(end, ends[at])
-        return start, self._end_of_list(start, end, rule)
+        return start, end if listed else self._end_of_list(start, end, rule)
+
+    def _is_repeated(self, start: int, rule: Rule) -> bool:
+        """Check whether the scope at a word is of a cue that an item before it has too."""
+        starts, words = self.starts[rule.kind], self.words.words
+        at = bisect_left(starts, start) - 1  # the cue
+        block = self.words.blocks[bisect_right(self.words.blocks, starts[at]) - 1]
+        return at > 0 and starts[at - 1] >= block and words[starts[at] - 1] == COMMA
 
     def _end_of_list(self, start: int, end: int, rule: Rule) -> int:
         """Find the comma, conjunction or label with which the enumeration from `start` ends."""
         words = self.words.words
-        for at in range(start + 1, end):
-            if words[at] == ":":  # "no edemas ECG: ritmo sinusal"
-                end = at - 1
-                break
+        if rule.kind in ("negated", "uncertain"):
+            for at in range(start + 1, end):
+                if words[at] == ":":  # "no edemas ECG: ritmo sinusal"
+                    end = at - 1 if at - 1 > start else at
+                    break
         # The last item that is joined with the others by "ni".
         carried = max((at for at in range(start, end) if words[at] in self.rules.carry), default=0)
         if rule.until:
@@ -202,7 +222,8 @@ class Reach:
         commas = [at for at in range(start, end) if words[at] == COMMA]
         if not commas:
             return end
-        if rule.kind == "uncertain":
+        # "no rash, no stiff neck, vomited once": each item that is negated has a cue of its own.
+        if rule.kind == "uncertain" or (not carried and self._is_repeated(start, rule)):
             return commas[0]
         for comma, following in zip(commas, [*commas[1:], end], strict=True):
             if comma < carried:

@@ -227,7 +227,7 @@ def test_sections_set_defaults() -> None:
     assert family.scope.text.startswith("cardiopatía en varios.")
     assert ("family", "section", "AF") in found["cardiopatía"]
     assert ("historical", "section", "IQ") in found["hernia"]
-    assert {kind for kind, _, _ in found["fiebre"]} == {"negated", "historical"}
+    assert {kind for kind, _, _ in found["fiebre"]} == {"negated"}
     assert found["tos"] == found["asma"] == found["soplo"] == set()
 
 

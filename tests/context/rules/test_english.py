@@ -32,7 +32,7 @@ NEGATED = [
     ("No [focal deficits] were seen.", "+"),
     ("No [masses] were seen on [CT].", "+-"),
     ("[Pneumothorax] is not seen.", "+"),
-    ("[Pulmonary embolism] is unlikely.", "+"),
+    ("[Pulmonary embolism] is unlikely.", "-"),
     ("No increase in [pain].", "-"),
     ("No change in the [nodule].", "-"),
     ("No further [bleeding].", "-"),

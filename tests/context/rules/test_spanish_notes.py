@@ -46,7 +46,7 @@ NEGATED = [
     ("Sin [hallazgos patológicos] en la ecografía.", "+"),
     ("No existe [hepatomegalia], [esplenomegalia] o [ascitis].", "+++"),
     ("No consta [cirugía previa].", "+"),
-    ("Sin tratamiento para la [diabetes].", "+"),
+    ("Sin tratamiento para la [diabetes].", "-"),
     ("No padece [enfermedades] de interés.", "+"),
     ("Descartándose [neumonía].", "+"),
     ("En ausencia de [fiebre], alta.", "+"),
