@@ -34,6 +34,7 @@ DEFAULT_CONFIG = {
         "surgical_history": "historical",
         "past_history": {"historical": ["PROCEDURE"]},
         "gynecologic_history": {"historical": ["PROCEDURE"]},
+        "allergies": {"historical": ["SYMPTOM", "DISEASE"]},
         "plan": {"hypothetical": ["PROCEDURE", "TEST"]},
     },
     "source": "rules",

@@ -23,6 +23,8 @@ ANSWER = re.compile(
 )
 # What begins a block of its own, wherever the sentence splitter ends its sentences.
 BLOCK = re.compile(r"\n[^\S\n]*(?:\n\s*|(?=(?:[-–—•·*>+▪]|\d{1,2}[.)]-?|[a-z]\))[^\S\n]))")
+# A short line is not wrapped: what it says ends with it.
+LINE = re.compile(r"^[^\n]{1,45}\n", re.MULTILINE)
 # "SIN MEJORIA.DM2", a sentence glued to the next, but not "p.ej" or "E.coli".
 GLUED = re.compile(r"(?:(?<=\w\w)|(?<=\d))\.(?=[^\W\d_][^\W_]{2})|(?<=\w\w\w)\.(?=[^\W\d_][^\W_])")
 
@@ -66,7 +68,7 @@ def cut_words(text: str, borders: Iterable[int]) -> Words:
     words = [folded[start:end] for start, end in places]
     starts = [start for start, _ in places]
     ends = [end for _, end in places]
-    ends_of_blocks = (found.end() for one in (BLOCK, GLUED) for found in one.finditer(text))
+    ends_of_blocks = (found.end() for one in (BLOCK, GLUED, LINE) for found in one.finditer(text))
     offsets = {*borders, *ends_of_blocks}
     offsets -= {found.end() for found in ANSWER.finditer(folded)}
     offsets.add(0)
