@@ -9,10 +9,10 @@ them. A checkpoint gets the layer and the labels of the corpora from `bioclin im
 clinical --labels FILE`. A corpus for which it has no layer or no label is not scored.
 
 "calibration_error" is the expected calibration error of the probabilities of all spans found.
-The hard notes (benchmarks/deid/hard_notes.py) are a corpus too. They, and corpora with the layer
-"phi", are also scored for de-identification at each operating point of `bioclin calibrate`;
-"default" is the only one of a pipeline that was not calibrated. "leak" and F1 are those of the
-MEDDOCAN task, the shares those of benchmarks/deid/hard_notes.py. Speed is that of
+Corpora with the layer "phi", and the hard notes (benchmarks/deid/hard_notes.py), are also scored
+for de-identification at each operating point of `bioclin calibrate`; "default" is the only one of
+a pipeline that was not calibrated. "leak" and F1 are those of the MEDDOCAN task, the shares those
+of benchmarks/deid/hard_notes.py. Speed is that of
 benchmarks/leaderboard_speed.py.
 
 The result has an entry for each --name. What was measured for the same files of the pipeline and
@@ -292,17 +292,13 @@ class Entry:
 
 
 def measure_hard_notes(nlp: Language, entry: Entry) -> None:
-    """Measure the hard notes of the language: clinical entities and de-identification."""
+    """Measure de-identification of the hard notes of the language."""
     parts = find_parts(nlp)
     for split in ("dev", "test"):
         path = hard_notes.FOLDER / f"{nlp.lang}_{split}.txt"
         if not path.exists():
             continue
         notes, data = hard_notes.read_notes(path), hash_file(path)
-        if ENTITIES in parts and any(note.entities for note in notes):
-            docs = hard_notes.make_entity_docs(notes, nlp.lang)
-            name = f"hard notes, {split}"
-            entry.measure("corpora", name, data, partial(score_corpus, nlp, docs))
         if any(part in parts for part in OF_PHI):
             entry.measure("hard_notes", split, data, partial(score_hard_notes, nlp, notes))
 

@@ -10,7 +10,6 @@ from typing import Any
 from benchmarks.readme_ner import RESULTS, ROOT
 from spacy_bioclin.catalog.tasks import load_tasks
 
-HARD_NOTES = "hard notes, test"
 PIPELINES = ("es_bioclin_sm", "en_bioclin_sm")
 LANGUAGES = {"es": "Spanish", "en": "English"}
 POINTS = {"default": "not calibrated", "balanced": "balanced", "high_recall": "high recall"}
@@ -199,7 +198,7 @@ def corpora_table(entry: dict[str, Any]) -> str:
     lines = []
     for name, found in test_corpora(entry).items():
         task = tasks.get(name)
-        about = "invented | – | benchmarks/deid/hard_notes" if name == HARD_NOTES else "– | – | –"
+        about = "– | – | –"
         if task:
             source = f"<{task.source}>" if task.source.startswith("http") else task.source
             about = f"{task.licence} | {task.cite} | {source}"

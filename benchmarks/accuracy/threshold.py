@@ -3,9 +3,8 @@
     python -m benchmarks.accuracy.threshold training/flagship-es/whole --corpora corpus/flagship-es
 
 The pipeline, a folder or a package, annotates every CORPORA/NAME/dev.spacy that has clinical
-entities, the hard notes of dev (benchmarks/deid/hard_notes.py) too, and writes all entities of the
-most probable tags. Those below each of `THRESHOLDS` are then left out. Invented notes are a row of
-their own and no part of the mean: their layouts are those of training. Nothing of test is read.
+entities, and writes all entities of the most probable tags. Those below each of `THRESHOLDS` are
+then left out. Nothing of test is read.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from benchmarks.deid import hard_notes
 from benchmarks.harness import RESULTS, describe_machine, make_parser, read_json, write_json
 from benchmarks.leaderboard import known_labels, read_probabilities, score_layer
 from spacy_bioclin.catalog.tasks import COMMON_LAYER
@@ -25,7 +23,6 @@ from spacy_bioclin.evaluation.metrics import run_pipeline
 from spacy_bioclin.types import CharSpan
 
 THRESHOLDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-INVENTED = "invented"
 KEPT = ("bioclin_sentences", "transformer")
 RESULT = RESULTS / "ner_threshold.json"
 
@@ -37,8 +34,6 @@ def read_dev(corpora: Path, nlp: Language) -> dict[str, list[Doc]]:
         docs = [doc for doc in read_docs(path, nlp.vocab) if COMMON_LAYER in doc.spans]
         if docs:
             found[path.parent.name] = docs
-    notes = hard_notes.read_notes(hard_notes.FOLDER / f"{nlp.lang}_dev.txt")
-    found["hard notes"] = hard_notes.make_entity_docs(notes, nlp.lang)
     return found
 
 
@@ -76,7 +71,7 @@ def main() -> None:
         for name, docs in read_dev(arguments.corpora, nlp).items():
             corpora[name] = score(nlp, docs)
             print(f"{name:<16}", *(f"{f:.3f}" for f in corpora[name].values()), flush=True)
-    counted = [scores for name, scores in corpora.items() if name != INVENTED]
+    counted = list(corpora.values())
     mean = {key: round(sum(s[key] for s in counted) / len(counted), 4) for key in counted[0]}
     print(f"{'mean':<16}", *(f"{f:.3f}" for f in mean.values()))
     old = read_json(RESULT)["languages"] if RESULT.exists() else {}

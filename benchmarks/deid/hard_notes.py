@@ -11,11 +11,10 @@ for names), "presidio=es_core_news_sm" (the same with a package that spaCy can l
 its package, its folder, or NAME=FOLDER. A pipeline is used as it is: one without
 `bioclin_phi_rules` is measured without the rules.
 
-A note begins with a line "##### KIND", and PHI is marked as [[text|phi_type]], clinical entities,
-which benchmarks/leaderboard.py scores, as [[text|LABEL]]. In English notes,
-only the number of an age is marked; weekdays that mean one day, wards by name or number, and whole
-timestamps of HL7-like lines are marked; titles, kinship, sex, times of day, durations, gestational
-ages, beds, rooms, lot numbers and units such as "ICU" are not.
+A note begins with a line "##### KIND", and PHI is marked as [[text|phi_type]]. In English
+notes, only the number of an age is marked; weekdays that mean one day, wards by name or number, and
+whole timestamps of HL7-like lines are marked; titles, kinship, sex, times of day, durations,
+gestational ages, beds, rooms, lot numbers and units such as "ICU" are not.
 
 Only letters and digits count. "span_recall" is the share of marked spans that are hidden
 completely, whatever the label. "letter_precision" is the share of hidden letters that are PHI of
@@ -44,15 +43,12 @@ from benchmarks.harness import RESULTS, describe_machine, make_parser, read_json
 from spacy_bioclin.corpora.convert import make_nlp
 from spacy_bioclin.corpora.docs import make_gold_doc
 from spacy_bioclin.deid import make_pipeline
-from spacy_bioclin.deid.invented.layouts import ENTITIES
 from spacy_bioclin.deid.labels import load_types, phi_type_of
 from spacy_bioclin.deid.spans import PhiSpan
-from spacy_bioclin.types import AnnotatedText, CharSpan, SpanAnnotation
+from spacy_bioclin.types import AnnotatedText, SpanAnnotation
 
 Finder = Callable[[str], Sequence[PhiSpan]]
 FOLDER = Path(__file__).with_name("hard_notes")
-ENTITY = re.compile(r"\[\[([^\[\]|]+)\|([A-Z_]+)\]\]")
-PHI = re.compile(r"\[\[([^\[\]|]+)\|[a-z_]+\]\]")
 HEAD = re.compile(r"^##### ?(.*)\n", re.MULTILINE)
 GROUPS = {
     "names": ("patient_name", "staff_name"),
@@ -85,7 +81,6 @@ class Note(NamedTuple):
     kind: str
     text: str
     gold: tuple[Gold, ...]
-    entities: tuple[CharSpan, ...] = ()
 
 
 def read_notes(path: Path) -> list[Note]:
@@ -102,58 +97,25 @@ def read_notes(path: Path) -> list[Note]:
     notes = []
     for number, (kind, marked) in enumerate(zip(parts[::2], parts[1::2], strict=True), start=1):
         marked = marked.strip("\n")
-        text, gold = read_marks(strip_entities(marked))
+        text, gold = read_marks(marked)
         unknown = sorted({one.phi_type for one in gold} - set(load_types()))
         if unknown or "[[" in text or "]]" in text or not re.fullmatch(r"[a-z0-9_]+", kind):
             why = f"unknown PHI types {unknown}" if unknown else "a mark or the kind is malformed"
             sys.exit(f"{path.name}, note {number} ({kind}): {why}; want [[text|phi_type]]")
-        notes.append(Note(kind, text, gold, read_entities(PHI.sub(r"\1", marked))))
+        notes.append(Note(kind, text, gold))
     return notes
-
-
-def strip_entities(marked: str) -> str:
-    """Remove the marks of clinical entities."""
-    return ENTITY.sub(r"\1", marked)
-
-
-def read_entities(marked: str) -> tuple[CharSpan, ...]:
-    """Read the clinical entities of a text that has no other marks."""
-    entities, shift = [], 0
-    for found in ENTITY.finditer(marked):
-        start = found.start() - shift
-        entities.append((start, start + len(found[1]), found[2]))
-        shift += len(found[0]) - len(found[1])
-    return tuple(entities)
-
-
-def make_entity_docs(notes: Sequence[Note], lang: str) -> list[Doc]:
-    """Make gold Docs with the clinical entities of notes in doc.spans["clinical"]."""
-    spans = [note.entities for note in notes]
-    return _make_docs(notes, spans, lang, layers={"*": "clinical"}, annotated=ENTITIES[lang])
 
 
 def make_phi_docs(notes: Sequence[Note], lang: str) -> list[Doc]:
     """Make gold Docs with the PHI of notes in doc.spans["phi"]; the labels are types of PHI."""
-    spans = [[(gold.start, gold.end, gold.phi_type) for gold in note.gold] for note in notes]
-    return _make_docs(notes, spans, lang, layers={"*": "phi"}, annotated=None)
-
-
-def _make_docs(
-    notes: Sequence[Note],
-    spans: Sequence[Sequence[CharSpan]],
-    lang: str,
-    *,
-    layers: dict[str, str],
-    annotated: Sequence[str] | None,
-) -> list[Doc]:
     nlp, docs = make_nlp(lang), []
-    for number, (note, found) in enumerate(zip(notes, spans, strict=True), start=1):
+    for number, note in enumerate(notes, start=1):
         marked = tuple(
-            SpanAnnotation(f"T{n}", label, ((start, end),), note.text[start:end])
-            for n, (start, end, label) in enumerate(found, start=1)
+            SpanAnnotation(f"T{n}", one.phi_type, (one[:2],), note.text[one.start : one.end])
+            for n, one in enumerate(note.gold, start=1)
         )
         text = AnnotatedText(f"{lang}-{number}", note.text, marked)
-        docs.append(make_gold_doc(nlp, text, layers=layers, annotated_labels=annotated))
+        docs.append(make_gold_doc(nlp, text, layers={"*": "phi"}))
     return docs
 
 
@@ -315,7 +277,7 @@ def main() -> None:
         "spans": sum(len(note.gold) for note in notes),
         "spans_by_type": dict(Counter(o.phi_type for n in notes for o in n.gold).most_common()),
         "words": sum(len(note.text.split()) for note in notes),
-        "sha256": hashlib.sha256(strip_entities(path.read_text("utf-8")).encode()).hexdigest(),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
     scores: dict[str, Any] = {}
     for given in arguments.systems:

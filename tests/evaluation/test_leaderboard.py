@@ -76,9 +76,7 @@ def run(monkeypatch, pipeline, corpora, out, name, *options):
 def test_entry_of_a_pipeline(pipeline, corpora, tmp_path, monkeypatch, capsys):
     from benchmarks.deid import hard_notes
 
-    (tmp_path / "es_dev.txt").write_text(
-        "##### triage\nTel. [[600 123 456|phone]], [[asma|DISEASE]].\n"
-    )
+    (tmp_path / "es_dev.txt").write_text("##### triage\nTel. [[600 123 456|phone]], asma.\n")
     monkeypatch.setattr(hard_notes, "FOLDER", tmp_path)
     out = tmp_path / "leaderboard.json"
     entry = run(monkeypatch, pipeline, corpora, out, "mine", "--skip-speed")["mine"]
@@ -90,8 +88,6 @@ def test_entry_of_a_pipeline(pipeline, corpora, tmp_path, monkeypatch, capsys):
     assert phi["balanced"]["official"]["ner"]["leak"] == 2.0  # two missed in one sentence
     error = entry["corpora"]["meddocan"]["layers"]["phi"]
     assert error["calibration_error"] is None and error["spans_with_probability"] == 0
-    layer = entry["corpora"]["hard notes, dev"]["layers"]["clinical"]
-    assert layer["per_type"]["DISEASE"]["tp"] == 1 and "PROTEIN" in layer["labels_not_known"]
     points = entry["hard_notes"]["dev"]["points"]
     assert points["high_recall"]["all"]["notes_wholly_hidden"] == 1
     assert not {"Rosalinda", "asma", "600"} & set(out.read_text("utf-8").replace('"', " ").split())

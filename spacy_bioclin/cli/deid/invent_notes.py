@@ -30,10 +30,6 @@ def main(
     scheme: Annotated[
         str, typer.Option(help="Label scheme: meddocan, i2b2 or hipaa; default: by language")
     ] = "",
-    entities: Annotated[
-        bool,
-        typer.Option("--entities", help='Also the clinical entities, in doc.spans["clinical"]'),
-    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUTPUT")] = False,
 ) -> None:
     """Invent notes with gold PHI from layouts: texts with slots for names, dates and numbers."""
@@ -42,7 +38,7 @@ def main(
     from ...corpora.convert import make_nlp
     from ...corpora.docbin import make_docs_output, write_docs
     from ...deid.invented.fillers import read_texts
-    from ...deid.invented.layouts import ENTITIES, read_layouts
+    from ...deid.invented.layouts import read_layouts
     from ...deid.invented.notes import invent_notes, make_gold_docs
     from ...deid.invented.values import load_values
     from ...deid.labels import check_scheme
@@ -58,9 +54,7 @@ def main(
     console = Console(stderr=True, highlight=False)
     with show_progress(console, "notes") as show:
         notes = invent_notes(known, lang, number, seed=seed, names=names, texts=sentences)
-        labels = ENTITIES[lang] if entities else ()
-        name = f"invented-{seed}"
-        docs = make_gold_docs(notes, nlp, scheme=scheme, entities=labels, name=name)
+        docs = make_gold_docs(notes, nlp, scheme=scheme, name=f"invented-{seed}")
 
         def counted() -> "Iterator[Doc]":
             for n, doc in enumerate(docs, start=1):

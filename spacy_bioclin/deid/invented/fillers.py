@@ -10,7 +10,7 @@ from ...files import find_files, open_binary
 from ...text import fold_alnum
 from ..detect.rules import load_rules
 from ..surrogates.name_lists import load_names
-from .noise import UNANNOTATED, Piece
+from .noise import Piece
 from .values import Values
 
 MIN_LENGTH, MAX_LENGTH = 25, 300  # characters of a sentence
@@ -35,9 +35,9 @@ class Texts:
             if i:
                 yield Piece(" ")
             if self.sentences:
-                yield Piece(rng.choice(self.sentences), label=UNANNOTATED)
+                yield Piece(rng.choice(self.sentences))
             else:
-                yield from self.values.write_pieces("text", rng)
+                yield Piece(self.values.write("text", rng))
 
 
 def read_texts(paths: Iterable[Path], values: Values, number: int) -> Texts:

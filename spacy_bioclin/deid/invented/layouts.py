@@ -90,11 +90,6 @@ FORMS: dict[str, tuple[str, ...]] = {
         (),
     ),
 }
-# Labels of the clinical entities that layouts mark.
-ENTITIES = {
-    "es": ("DISEASE", "SYMPTOM", "PROCEDURE", "DRUG", "PROTEIN"),
-    "en": ("DISEASE", "SYMPTOM", "PROCEDURE", "DRUG", "DOSAGE", "LAB_VALUE"),
-}
 # Slots that are not PHI, and those whose PHI type has another name.
 FILLERS = ("text", "number", "drug", "dose", "lab", "problem", "disease", "symptom")
 TYPES = {
@@ -112,7 +107,6 @@ RELATIVES = ("relative_name", "relative_name2")
 ONLY_ES = ("relative", "sex")  # i2b2 does not annotate them
 
 _SLOT = re.compile(r"\{([^{}\n]*)\}")
-_LABEL = re.compile(r"\{([A-Z][A-Z_]*): ?")
 _NAME = re.compile(r"(\w+)(?:\.(\w+))?\Z")
 _PLAIN = re.compile(r"[^\\\[\]|{}]+")
 
@@ -130,14 +124,7 @@ class Choice(NamedTuple):
     options: tuple["Nodes", ...]
 
 
-class Mention(NamedTuple):
-    """A clinical entity."""
-
-    label: str
-    nodes: "Nodes"
-
-
-Node = str | Slot | Choice | Mention
+Node = str | Slot | Choice
 Nodes = tuple[Node, ...]
 
 
@@ -200,8 +187,7 @@ def read_layouts(paths: Iterable[Path], lang: str) -> list[Layout]:
             first = line + len(part) - len(part.lstrip("\n"))
             if text.strip():
                 where = f"{path}, layout {number}"
-                nodes = parse(text, slots, where, first, labels=ENTITIES[lang])
-                layouts.append(Layout(where, nodes))
+                layouts.append(Layout(where, parse(text, slots, where, first)))
             line += part.count("\n")
         if len(layouts) == n_before:
             raise BioclinError(f"{path}: has no layout; write one, see docs/deidentification.md")
@@ -213,8 +199,6 @@ def parse(
     slots: Mapping[str, Collection[str]] | None,
     where: str = "layout",
     line: int = 1,
-    *,
-    labels: Collection[str] | None = None,
 ) -> Nodes:
     """Parse a layout.
 
@@ -222,11 +206,9 @@ def parse(
         for any.
     where (str): Beginning of messages.
     line (int): Number of the first line in the file.
-    labels (Collection[str] | None): The labels of entities that there are; None for any.
-    RAISES (BioclinError): A bracket or brace has no partner, there is no such slot, form or label,
-        or an entity has another entity or PHI in it.
+    RAISES (BioclinError): A bracket or brace has no partner, or there is no such slot or form.
     """
-    return _Parser(text, slots, labels, where, line).parse()
+    return _Parser(text, slots, where, line).parse()
 
 
 class _Parser:
@@ -234,13 +216,11 @@ class _Parser:
         self,
         text: str,
         slots: Mapping[str, Collection[str]] | None,
-        labels: Collection[str] | None,
         where: str,
         line: int,
     ) -> None:
-        self.text, self.slots, self.labels, self.where, self.line = text, slots, labels, where, line
+        self.text, self.slots, self.where, self.line = text, slots, where, line
         self.at = 0
-        self.in_mention = False
 
     def parse(self) -> Nodes:
         nodes = self.sequence(0)
@@ -274,16 +254,13 @@ class _Parser:
                 self.at += 1 + is_escape
             elif char == "{":
                 flush()
-                found = _LABEL.match(self.text, self.at)
-                nodes.append(self.mention(found, depth) if found else self.slot())
+                nodes.append(self.slot())
             elif char == "[":
                 flush()
                 nodes.append(self.choice(depth + 1))
-            elif char == "}" and self.in_mention:
-                break
             elif char == "}":
                 raise self.error("'}' without a '{'; write \\} for a plain brace")
-            elif char == "|" and not depth and not self.in_mention:
+            elif char == "|" and not depth:
                 plain.append(char)
                 self.at += 1
             else:
@@ -304,23 +281,6 @@ class _Parser:
         self.at += 1
         return Choice(tuple(options))
 
-    def mention(self, found: re.Match[str], depth: int) -> Mention:
-        label, start = found[1], self.at
-        if self.in_mention:
-            raise self.error(f"{{{label}: …}} in another entity; mark one of them")
-        if self.labels is not None and label not in self.labels:
-            near = find_nearest(label, list(self.labels))
-            raise self.error(
-                f"{{{label}: …}}: no such label; {near}want one of {', '.join(self.labels)}"
-            )
-        self.in_mention, self.at = True, found.end()
-        nodes = self.sequence(depth)
-        self.in_mention = False
-        if self.text[self.at : self.at + 1] != "}":
-            raise self.error(f"'{{{label}:' without a '}}'; write \\{{ for a plain brace", start)
-        self.at += 1
-        return Mention(label, nodes)
-
     def slot(self) -> Slot:
         found = _SLOT.match(self.text, self.at)
         if not found:
@@ -331,8 +291,6 @@ class _Parser:
         name, form = parts[1], parts[2] or ""
         if self.slots is not None:
             self.check(found[0], name, form, self.slots)
-            if self.in_mention and name not in FILLERS:
-                raise self.error(f"{found[0]} is PHI, which no clinical entity may have in it")
         self.at = found.end()
         return Slot(name, form)
 
@@ -360,11 +318,8 @@ def split_lines(nodes: Nodes) -> list[Nodes]:
     return [tuple(line) for line in lines if any(not isinstance(n, str) or n.strip() for n in line)]
 
 
-def choose(nodes: Nodes, rng: random.Random) -> Iterator[str | Slot | Mention]:
-    """Choose among the alternatives, at random, and yield what is left.
-
-    Within a mention, nothing is chosen yet.
-    """
+def choose(nodes: Nodes, rng: random.Random) -> Iterator[str | Slot]:
+    """Choose among the alternatives, at random, and yield what is left."""
     for node in nodes:
         if isinstance(node, Choice):
             yield from choose(rng.choice(node.options), rng)

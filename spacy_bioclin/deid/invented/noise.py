@@ -14,7 +14,6 @@ NAMES = ("patient_name", "staff_name", "relative")
 MIN_WORD, TYPO_EVERY = 5, 25
 NAME_TYPO = 0.05  # share of names with a typo, in notes with typos
 WIDTHS = (60, 72, 76, 80)  # of wrapped lines
-UNANNOTATED = "?"
 TILDE = "\u0303"  # of ñ, which is a letter
 _WORD = re.compile(rf"[^\W\d_]{{{MIN_WORD},}}")
 _MARK = re.compile(r"[.,;:]+(?=\s|$)")
@@ -25,13 +24,10 @@ class Piece(NamedTuple):
     """A part of a note.
 
     phi_type (str | None): None for what is not PHI.
-    label (str | None): Label of a clinical entity; `UNANNOTATED` for text in which nobody has
-        marked the entities.
     """
 
     text: str
     phi_type: str | None = None
-    label: str | None = None
 
 
 Noise = Callable[[list[Piece], random.Random], list[Piece]]

@@ -1,7 +1,7 @@
 """Fill layouts with invented values, and make gold Docs of them."""
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -13,11 +13,11 @@ from spacy.tokens import Doc
 from ...corpora.docs import make_gold_doc
 from ...corpora.report import LossReport
 from ...types import AnnotatedText, CharSpan, SpanAnnotation
-from ..labels import label_of, scheme_labels
+from ..labels import label_of
 from .dates import draw_age, draw_birth_date, draw_date, write_age, write_date
 from .fillers import Texts
-from .layouts import Layout, Mention, Node, Slot, choose, find_type, read_layouts, split_lines
-from .noise import UNANNOTATED, Piece, add_noise
+from .layouts import Layout, Node, Slot, choose, find_type, read_layouts, split_lines
+from .noise import Piece, add_noise
 from .persons import Person, draw_person, write_person
 from .values import END, Values, load_values
 
@@ -26,7 +26,7 @@ PERSONS = ("patient", "doctor", "doctor2", "nurse", "relative_name", "relative_n
 STABLE = ("record_id", "national_id", "insurance_id", "health_plan_id")
 OFTEN_STABLE = ("hospital", "city", "health_centre", "contact_id", "profession", "country")
 REPEATED = 0.5  # share of the latter that are what the note had before
-SPANS_KEY, ENTITIES_KEY = "phi", "clinical"
+SPANS_KEY = "phi"
 MIXED = 0.3  # share of notes with lines of several layouts
 N_MIXED = (2, 5)  # layouts, and lines of each
 N_MIXED_LINES = (1, 4)
@@ -34,16 +34,13 @@ YOUNG = 16  # age up to which a patient may be called a child
 
 
 class InventedNote(NamedTuple):
-    """A note with its PHI and its clinical entities.
+    """A note with its PHI.
 
     spans (list[CharSpan]): Start, end and PHI type, in order, without overlaps.
-    entities (list[CharSpan] | None): Start, end and label, in order, without overlaps; None if
-        nobody has marked the entities of all of its text.
     """
 
     text: str
     spans: list[CharSpan]
-    entities: list[CharSpan] | None
     where: str
 
 
@@ -92,15 +89,13 @@ class Patient:
 def fill(layout: Layout, values: Values, texts: Texts, rng: random.Random) -> list[Piece]:
     """Fill a layout.
 
-    RETURNS (list[Piece]): The note in pieces: PHI, clinical entities, and what is between.
+    RETURNS (list[Piece]): The note in pieces: PHI, and what is between.
     """
     patient = Patient(values, rng)
     pieces: list[Piece] = []
     for part in choose(layout.nodes, rng):
         if isinstance(part, str):
             pieces.append(Piece(part))
-        elif isinstance(part, Mention):
-            pieces.append(Piece(values.fill(part.nodes, rng, {}), label=part.label))
         elif part.name == "text":
             n_sentences = int(part.form) if part.form else rng.randint(1, 2)
             pieces += texts.draw(n_sentences, rng)
@@ -109,15 +104,15 @@ def fill(layout: Layout, values: Values, texts: Texts, rng: random.Random) -> li
             # An empty alternative of a rule may have left a blank.
             pieces += [Piece(" ".join(value.split()), phi_type), Piece(after)]
         else:
-            pieces += values.write_pieces(part.name, rng)
+            pieces.append(Piece(values.write(part.name, rng)))
     return join_plain(pieces)
 
 
 def join_plain(pieces: Iterable[Piece]) -> list[Piece]:
-    """Join neighbours that are neither PHI nor entities, and leave out those without text."""
+    """Join neighbours that are no PHI, and leave out those without text."""
     joined: list[Piece] = []
     filled = (piece for piece in pieces if piece.text)
-    for is_plain, group in groupby(filled, lambda piece: piece[1:] == (None, None)):
+    for is_plain, group in groupby(filled, lambda piece: piece.phi_type is None):
         found = list(group)
         joined += [Piece("".join(piece.text for piece in found))] if is_plain else found
     return joined
@@ -142,18 +137,14 @@ def join(pieces: Iterable[Piece], where: str) -> InventedNote:
     """Join the pieces of a note."""
     parts: list[str] = []
     spans: list[CharSpan] = []
-    entities: list[CharSpan] = []
     at = 0
-    for text, phi_type, label in pieces:
+    for text, phi_type in pieces:
         end = at + len(text)
         if phi_type is not None and text:
             spans.append((at, end, phi_type))
-        if label is not None and text:
-            entities.append((at, end, label))
         parts.append(text)
         at = end
-    is_annotated = all(label != UNANNOTATED for *_, label in entities)
-    return InventedNote("".join(parts), spans, entities if is_annotated else None, where)
+    return InventedNote("".join(parts), spans, where)
 
 
 def invent_notes(
@@ -199,25 +190,17 @@ def make_gold_docs(
     nlp: Language,
     *,
     scheme: str,
-    entities: Collection[str] = (),
     name: str = "invented",
 ) -> Iterator[Doc]:
     """Make gold Docs of notes, as `bioclin convert` does of a corpus.
 
     nlp (Language): Tokenizes, see `corpora.convert.make_nlp`.
     scheme (str): Label scheme, "meddocan", "i2b2" or "hipaa".
-    entities (Collection[str]): Labels of clinical entities, which will be in
-        doc.spans["clinical"]; a note whose entities are not known has no such layer.
     name (str): Beginning of the ids of the Docs.
     """
     report = LossReport()
-    labels = [*entities, *scheme_labels(scheme)]
-    phi_only = {"*": SPANS_KEY}
     for i, note in enumerate(notes):
         found = [(start, end, label_of(type, scheme)) for start, end, type in note.spans]
-        has_entities = bool(entities) and note.entities is not None
-        if has_entities:
-            found += [span for span in note.entities or [] if span[2] in entities]
         spans = tuple(
             SpanAnnotation(f"T{n}", label, ((start, end),), " ".join(note.text[start:end].split()))
             for n, (start, end, label) in enumerate(found, start=1)
@@ -225,10 +208,7 @@ def make_gold_docs(
         yield make_gold_doc(
             nlp,
             AnnotatedText(f"{name}-{i}", note.text, spans),
-            layers={**dict.fromkeys(entities, ENTITIES_KEY), **phi_only}
-            if has_entities
-            else phi_only,
-            annotated_labels=labels if has_entities else None,
+            layers={"*": SPANS_KEY},
             report=report,
         )
 

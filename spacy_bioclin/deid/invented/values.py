@@ -5,7 +5,7 @@ A rule is a name and alternatives in the syntax of layouts, whose slots are othe
 
 import random
 import string
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ import srsly
 
 from ...errors import BioclinError
 from ...text import fold_alnum
-from .layouts import FILLERS, Mention, Nodes, Slot, choose, parse
+from .layouts import Nodes, Slot, choose, parse
 from .names import NamePools, load_names, take_share
-from .noise import Piece
 
 # Ends the span within a value: what follows is plain text ("67" + "yo").
 END = "\x1f"
@@ -92,27 +91,11 @@ class Values:
         """
         return self.fill(self._draw(key, rng), rng, env or {})
 
-    def write_pieces(self, key: str, rng: random.Random) -> Iterator[Piece]:
-        """Write a value that is not PHI, such as the result of a test, with its clinical entities.
-
-        key (str): Name of a rule.
-        YIELDS (Piece): Its pieces.
-        """
-        for part in choose(self._draw(key, rng), rng):
-            if isinstance(part, Slot) and part.name in FILLERS:
-                yield from self.write_pieces(part.name, rng)
-            else:
-                label = part.label if isinstance(part, Mention) else None
-                yield Piece(self.fill((part,), rng, {}), label=label)
-
     def fill(self, nodes: Nodes, rng: random.Random, env: Env) -> str:
         """Fill a parsed rule. See `write`."""
         parts = []
         for part in choose(nodes, rng):
-            if isinstance(part, Mention):
-                parts.append(self.fill(part.nodes, rng, env))
-            else:
-                parts.append(part if isinstance(part, str) else self._value(part, rng, env))
+            parts.append(part if isinstance(part, str) else self._value(part, rng, env))
         return "".join(parts)
 
     def _draw(self, key: str, rng: random.Random) -> Nodes:

@@ -10,7 +10,6 @@ import pytest
 from spacy_bioclin.corpora.convert import make_nlp
 from spacy_bioclin.deid.invented.fillers import Texts
 from spacy_bioclin.deid.invented.layouts import (
-    ENTITIES,
     FOLDER,
     Slot,
     list_slots,
@@ -31,7 +30,6 @@ from spacy_bioclin.deid.invented.notes import (
 from spacy_bioclin.deid.invented.values import END, load_values
 from spacy_bioclin.deid.labels import load_types, scheme_labels
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.spans import annotated_labels
 from spacy_bioclin.text import fold_alnum
 from spacy_bioclin.types import GOLD_KEY
 
@@ -63,38 +61,6 @@ def test_offsets_stay_right(lang: str) -> None:
             assert changed == changed.strip()
             assert inside_word(noisy.text, at) <= inside_word(note.text, start)
             assert inside_word(noisy.text, to) <= inside_word(note.text, end)
-
-
-def test_entities_of_a_layout(tmp_path: Path) -> None:
-    layout = (
-        "{DISEASE: Ca de [mama|colon]} de {patient.last}. {DISEASE: {number} ca}, {drug}[: {lab}|]"
-    )
-    (tmp_path / "a.txt").write_text(layout, "utf-8")
-    for note in invent_notes(read_layouts([tmp_path], "es"), "es", 50):
-        entities = [(note.text[start:end], label) for start, end, label in note.entities or ()]
-        assert entities[0][0].lower().startswith("ca") and entities[0][1] == "DISEASE"
-        assert entities[1][0].lower().endswith("ca") and entities[2][1] == "DRUG"
-        assert {label for _, label in entities} <= {"DISEASE", "DRUG", "PROTEIN", "SYMPTOM"}
-        assert len(note.spans) == 1
-
-
-def test_entities_in_gold_docs(tmp_path: Path) -> None:
-    """Notes with sentences in which nobody has marked entities have no layer of them."""
-    (tmp_path / "a.txt").write_text("{symptom}. {text.1} {patient}", "utf-8")
-    layouts, values = read_layouts([tmp_path], "es"), load_values("es", "training")
-    nlp = make_nlp("es")
-    for texts in (Texts(values), Texts(values, ["Una frase sin marcas."])):
-        notes = list(invent_notes(layouts, "es", 5, texts=texts))
-        [*docs] = make_gold_docs(notes, nlp, scheme="meddocan", entities=ENTITIES["es"])
-        for doc, note in zip(docs, notes, strict=True):
-            assert ("clinical" in doc.spans) == (not texts.sentences)
-            assert annotated_labels(doc, "clinical") == (
-                None if texts.sentences else frozenset(ENTITIES["es"])
-            )
-            assert len(doc.spans.get("clinical", ())) == len(note.entities or ())
-            assert len(doc.spans["phi"]) == 1
-        [*docs] = make_gold_docs(notes, nlp, scheme="meddocan")
-        assert all("clinical" not in doc.spans for doc in docs)
 
 
 def test_some_notes_have_lines_of_several_layouts() -> None:
