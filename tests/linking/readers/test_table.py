@@ -6,7 +6,8 @@ import pytest
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
-from spacy_bioclin.linking.readers.table import UNCLOSED, UNREAD, Columns, read_table
+from spacy_bioclin.linking.readers.headers import Columns
+from spacy_bioclin.linking.readers.table import UNCLOSED, UNREAD, read_table
 
 
 def read(
