@@ -11,7 +11,7 @@ from ...errors import BioclinError
 from ..kb.concepts import SkipReport
 from .babelon import layout_of
 from .headers import recognise_columns
-from .lines import open_bytes, read_head, read_lines, suffix
+from .lines import EncodingError, open_bytes, read_head, suffix
 from .mesh import RECORDS, TABLES
 from .releases.find import find_release, unpack
 from .sheets import SHEETS
@@ -112,7 +112,6 @@ def _find_in_json(path: Path, head: str) -> str:
 
 
 def _find_in_header(path: Path) -> str | None:
-    next(read_lines(path, SkipReport()), None)  # an unknown encoding is an error of its own
     try:
         _, header = next(read_cells(path, SkipReport(), recognise_columns), (1, []))
         if any(set(columns) <= set(header) for columns in TABLES):
@@ -120,5 +119,7 @@ def _find_in_header(path: Path) -> str | None:
         if layout_of(header):
             return "babelon"
         return "table" if recognise_columns(header, str(path)) else None
+    except EncodingError:
+        raise
     except BioclinError:
         return None

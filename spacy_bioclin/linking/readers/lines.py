@@ -32,15 +32,23 @@ BROKEN = re.compile(
 # What text in Windows-1252 never holds, but text of DOS, of a Mac or of another alphabet does when
 # it is read as Windows-1252: signs within words, capitals within small letters, vowels in rows.
 WRONG = re.compile(
-    "[A-Za-z][€‚ƒ„†‡ˆ‰‹•˜›¡¢£¤¥¦§¨¬¯¶¸¿×÷][A-Za-z]|[a-z][À-ÞŠŽŒŸ][a-z]|[À-ÿ]{3}|[0-9] ?(?:[¡ø]C|æg)"
+    "[A-Za-zÀ-ÿ][€‚ƒ„†‡ˆ‰‹•˜›¡¢£¤¥¦§¨¬¯¶¸¿×÷³][A-Za-zÀ-ÿ]|[a-z](?:[À-ÞŠŽŒŸ]|ÿ)[a-z]|[À-ÿ]{3}"
+    "|[0-9] ?(?:[¡ø]C|æg)|[¶¯¦³¹¼¾][a-zß-ÿ]{2}"
 )
 # What it may hold, though others do more often; and what only Windows-1252 holds.
-DOUBTFUL = re.compile("[a-z][\xa0–—’œ][a-z]{2}|[A-Z][à-ÿ][A-Z]")
-SURE = re.compile("[a-z][áéíóúñüàèòç][a-z]|[A-Z][ÁÉÍÓÚÑÜÀÈÒÇ][A-Z]|\\b[ÁÉÍÓÚ][a-z]")
+DOUBTFUL = re.compile(
+    "[a-z](?:[\xa0–—œ]|[a-z]’(?!(?:s|t|re|ve|ll|d|m)\\b))[a-z]"
+    "|[A-Z](?:[\xa0–—àâäçèéêëìîïòôöùû]|[A-Z]’(?!S\\b))[A-Z]"
+)
+SURE = re.compile("[a-z][áéíóúñüàèòç][a-z]|[A-Z][ÁÉÍÓÚÑÜÀÈÒÇáíóúñ][A-Z]|\\b[ÁÉÍÓÚ][a-z]")
 CONVERT = (
     "save it as UTF-8 (in Excel: CSV UTF-8), or convert it with the encoding that it has: "
     "iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW (CP850 for DOS, MACINTOSH for an old Mac)"
 )
+
+
+class EncodingError(BioclinError):
+    """The characters of a file are not known."""
 
 
 def suffix(path: Path) -> str:
@@ -136,20 +144,22 @@ def _raw_lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines of a file as bytes, those of UTF-16 as UTF-8."""
     first = file.readline(MAX_LINE_BYTES)
     if first.startswith(UTF32):
-        raise BioclinError(f"{path}: is UTF-32; save it as UTF-8")
+        raise EncodingError(f"{path}: is UTF-32; save it as UTF-8")
     if encoding := _utf16(first):
         file.seek(0)
-        text = io.TextIOWrapper(cast(Any, file), encoding, newline="\n")
+        decoder, rest = codecs.getincrementaldecoder(encoding)(), ""
         try:
-            while decoded := text.readline(MAX_LINE_BYTES):
-                yield decoded.encode()
-        except UnicodeError as error:
-            raise BioclinError(f"{path}: is UTF-16 with an error ({error}); save it anew") from None
-        finally:
-            text.detach()  # or it closes the file
+            while block := file.read(2**16):
+                *lines, rest = (rest + decoder.decode(block)).split("\n")
+                yield from (f"{line}\n".encode() for line in lines)
+                if len(rest) > MAX_LINE_BYTES:
+                    raise EncodingError(f"{path}: is UTF-16 without line ends; save it anew")
+            yield (rest + decoder.decode(b"", final=True)).encode()
+        except UnicodeDecodeError as error:
+            raise EncodingError(f"{path}: is UTF-16 with an error ({error.reason})") from None
         return
     if b"\r" in first.rstrip(b"\r\n"):
-        raise BioclinError(f"{path}: its lines end in CR alone; save it with LF or CRLF")
+        raise EncodingError(f"{path}: its lines end in CR alone; save it with LF or CRLF")
     while first:
         yield first
         first = file.readline(MAX_LINE_BYTES)
@@ -194,7 +204,7 @@ class _Decoder:
                 self.n_broken += 1
                 self.report.skip("line with broken characters, such as Ã³ for ó (kept)", place)
         if self.n_utf8 and self.n_1252:
-            raise BioclinError(
+            raise EncodingError(
                 f"{place}: is not in the encoding of the lines before it (UTF-8 and another one); "
                 "was a file joined of two, or damaged? Convert the part that is not UTF-8"
             )
@@ -206,7 +216,7 @@ class _Decoder:
         except UnicodeDecodeError:
             text = ""
         if not text or WRONG.search(text):
-            raise BioclinError(f"{place}: is neither UTF-8 nor Windows-1252; {CONVERT}")
+            raise EncodingError(f"{place}: is neither UTF-8 nor Windows-1252; {CONVERT}")
         self.n_1252 += 1
         self.n_sure += bool(SURE.search(text))
         self.n_doubtful += bool(DOUBTFUL.search(text))
@@ -219,11 +229,11 @@ class _Decoder:
         RAISES (BioclinError): Its encoding is not known, or its characters were broken before.
         """
         if self.n_doubtful and not self.n_sure:
-            raise BioclinError(
+            raise EncodingError(
                 f"{self.path}: is not UTF-8, and seems not to be Windows-1252; {CONVERT}"
             )
         if self.n_broken * 2 > self.n_utf8:
-            raise BioclinError(
+            raise EncodingError(
                 f"{self.path}: {self.n_broken:,} of its {self.n_utf8:,} lines with accents have "
                 "broken characters (Ã³ for ó): UTF-8 was read as Windows-1252 before. Export it "
                 "again, or undo it: iconv -f UTF-8 -t WINDOWS-1252 OLD > NEW"
