@@ -16,7 +16,7 @@ from .lines import suffix
 from .mesh import read_mesh_tsv, read_mesh_xml
 from .names import read_names
 from .obo import read_obo
-from .releases.find import find_release, unpack
+from .releases.find import find_in_archive, find_release, unpack
 from .releases.icd10cm import read_icd10cm
 from .releases.meddra import read_meddra
 from .releases.omop import read_omop
@@ -112,12 +112,7 @@ def _read_archive(
     source: Path, report: SkipReport, format: str | None, options: dict[str, Any]
 ) -> Iterator[Concept]:
     """Unpack an archive, and read it as what is in it; messages name the archive."""
-    release = find_release(source)
-    if release is None:
-        raise BioclinError(
-            f"{source}: neither a release that can be read nor a single file; unpack it, and give "
-            "the file or folder of the terminology"
-        )
+    release = find_in_archive(source)
     if n := sum(not release.is_read(name) for name in release.names):
         report.skip("file of the archive that is not read", str(source), n)
     with unpack(source, release) as folder:

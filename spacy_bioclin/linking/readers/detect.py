@@ -3,6 +3,7 @@ a file is that no reader reads."""
 
 import json
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import srsly
@@ -13,7 +14,7 @@ from .babelon import layout_of
 from .headers import recognise_columns
 from .lines import EncodingError, open_bytes, read_head, suffix
 from .mesh import RECORDS, TABLES
-from .releases.find import find_release, unpack
+from .releases.find import find_in_archive, find_release, unpack
 from .sheets import SHEETS
 from .skos import SYNTAXES
 from .table import read_cells
@@ -43,12 +44,13 @@ def find_format(source: Path) -> str | None:
     """
     if not source.exists():
         raise BioclinError(f"{source}: no such file or folder")
-    if source.is_dir() or suffix(source) == ".zip":
-        release = find_release(source)
-        if release is None or release.format:
-            return release.format if release else None
-        with unpack(source, release) as folder:
-            return find_format(release.path(folder))
+    if source.is_dir():
+        found = find_release(source)
+        return found.format if found else None
+    if suffix(source) == ".zip":
+        release = find_in_archive(source)
+        with unpack(source, release) if not release.format else nullcontext(source) as folder:
+            return release.format or find_format(release.path(folder))
     if suffix(source) in SHEETS:
         return "table"
     head = read_head(source)

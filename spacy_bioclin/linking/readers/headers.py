@@ -112,8 +112,7 @@ def recognise_columns(header: Sequence[str], where: str) -> Layout:
             free.difference_update(indices)
 
     for key, usual in HEADERS.items():
-        there = (i for name in usual for i in sorted(free) if plain[i] == name)
-        take(key, list(there)[:1])
+        take(key, [i for name in usual for i in sorted(free) if plain[i] == name][:1])
     # Names in a stated language, of which there may be several columns.
     take("name", [i for i in sorted(free) if bare[i] in ("", *HEADERS["name"]) and langs[i]])
     take("alias", [i for i in sorted(free) if _is_alias(words[i])])

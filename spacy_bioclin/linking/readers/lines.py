@@ -38,7 +38,7 @@ WRONG = re.compile(
 # What it may hold, though others do more often; and what only Windows-1252 holds.
 DOUBTFUL = re.compile(
     "[a-z](?:[\xa0–—œ]|[a-z]’(?!(?:s|t|re|ve|ll|d|m)\\b))[a-z]"
-    "|[A-Z](?:[\xa0–—àâäçèéêëìîïòôöùû]|[A-Z]’(?!S\\b))[A-Z]"
+    "|[A-Z](?:[\xa0–—àâäçèéêëìîïòôöùûÂÃÄÅÊËÎÏÔÕÖÙÛ]|[A-Z]’(?!S\\b))[A-Z]"
 )
 SURE = re.compile("[a-z][áéíóúñüàèòç][a-z]|[A-Z][ÁÉÍÓÚÑÜÀÈÒÇáíóúñ][A-Z]|\\b[ÁÉÍÓÚ][a-z]")
 CONVERT = (
@@ -169,8 +169,8 @@ def _utf16(head: bytes) -> str:
     """Recognise UTF-16, with a byte-order mark or by its zeros; "" for anything else."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    zeros = [byte == 0 for byte in head[:4]]
-    return {(False, True) * 2: "utf-16-le", (True, False) * 2: "utf-16-be"}.get(tuple(zeros), "")
+    zeros = "".join("0" if byte == 0 else "x" for byte in head[:4])
+    return {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros, "")
 
 
 class _Decoder:

@@ -67,15 +67,17 @@ def read_table(
         rounded by a spreadsheet.
     """
 
+    by_number = columns is not None and has_numbers(columns)
+
     def layout_of(header: Sequence[str], where: str) -> Layout:
         return find_columns(header, columns, where) if columns else recognise_columns(header, where)
 
-    rows = read_cells(path, report, layout_of)
+    rows = read_cells(path, report, None if by_number else layout_of)
     number, header = next(rows, (1, []))
     layout = layout_of(header, f"{path}, line {number}")
     found = layout.found
     names = dict(enumerate(header))
-    if columns and has_numbers(columns):
+    if by_number:
         rows = chain([(number, header)], rows)
         names = {i: str(i + 1) for i in names}
     read = {i for indices in found.values() for i in indices} | set(layout.retired)
@@ -128,17 +130,18 @@ def count_unread(
 
 
 def read_cells(
-    path: Path, report: SkipReport, layout_of: Callable[[Sequence[str], str], Layout]
+    path: Path, report: SkipReport, layout_of: Callable[[Sequence[str], str], object] | None
 ) -> Iterator[tuple[int, list[str]]]:
     """Read the rows of a text file or workbook, with the header as the first.
 
-    layout_of (Callable): Raises an error for a row that is no header, see `find_columns`.
-    YIELDS (tuple[int, list[str]]): See `read_quoted_rows`.
+    layout_of (Callable | None): Raises an error for a row that is no header, see `find_columns`;
+        None takes the first row for it.
+    YIELDS (tuple[int, list[str]]): See `read_quoted_rows` and `read_sheets`.
     """
 
     def is_header(cells: Sequence[str]) -> bool:
         try:
-            return bool(layout_of(cells, ""))
+            return layout_of is None or bool(layout_of(cells, ""))
         except BioclinError:
             return False
 
@@ -188,9 +191,9 @@ def read_quoted_rows(
             number = at
             yield line + "\n"
 
-    quoting = csv.QUOTE_MINIMAL if quoted_tabs or delimiter != "\t" else csv.QUOTE_NONE
+    quote = '"' if quoted_tabs or delimiter != "\t" else None
     try:
-        for cells in csv.reader(text(), delimiter=delimiter, quoting=quoting):
+        for cells in csv.reader(text(), delimiter=delimiter, quotechar=quote):
             cells = [cell.strip() for cell in cells]
             if delimiter == "\t" and any("\t" in cell and "\n" in cell for cell in cells):
                 n_lines = sum(cell.count("\n") for cell in cells) + 1

@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -52,28 +52,41 @@ class FoundRelease(NamedTuple):
         return (folder / self.main).parent if self.format in FOLDERS else folder / self.main
 
 
-def find_release(source: Path) -> FoundRelease | None:
-    """Find the release in a folder or archive. An archive of a single file is that file.
+def find_release(folder: Path) -> FoundRelease | None:
+    """Find the release in a folder.
 
-    source (Path): A folder, or a .zip file.
     RETURNS (FoundRelease | None): The release whose main file is in the fewest folders, of the
-        first format in `MAIN_FILES`; its format is "" if only its content can tell. None if there
-        is none.
-    RAISES (BioclinError): The archive cannot be read.
+        first format in `MAIN_FILES`; None if there is none.
     """
-    if source.is_dir():
-        names = [p.relative_to(source).as_posix() for p in source.rglob("*") if p.is_file()]
-    else:
-        with _open_zip(source) as archive:
-            names = [info.filename for info in archive.infolist() if not info.is_dir()]
-    names = sorted(names, key=lambda name: (name.count("/"), name))
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return _find_main(names)
+
+
+def find_in_archive(source: Path) -> FoundRelease:
+    """Find the release in a zip archive, or the single file that is in it.
+
+    RETURNS (FoundRelease): See `find_release`; its format is "" for a single file.
+    RAISES (BioclinError): The archive cannot be read, or holds several files and no release.
+    """
+    with _open_zip(source) as archive:
+        names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    if release := _find_main(names):
+        return release
+    files = [name for name in names if not name.startswith("__MACOSX/")]
+    if len(files) == 1:
+        return FoundRelease("", files[0], tuple(names))
+    raise BioclinError(
+        f"{source}: {len(files)} files, and no release that can be read; unpack it, and give the "
+        "file or folder of the terminology"
+    )
+
+
+def _find_main(found: Iterable[str]) -> FoundRelease | None:
+    names = sorted(found, key=lambda name: (name.count("/"), name))
     for format, pattern in MAIN_FILES.items():
         for name in names:
             if re.fullmatch(pattern, PurePosixPath(name).name.lower()):
                 return FoundRelease(format, name, tuple(names))
-    files = [name for name in names if not name.startswith("__MACOSX/")]
-    if source.is_file() and len(files) == 1:
-        return FoundRelease("", files[0], tuple(names))
     return None
 
 

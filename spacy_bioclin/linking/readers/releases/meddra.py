@@ -65,8 +65,9 @@ def _lowest(cells: Sequence[str]) -> Concept:
     code, name, preferred, is_current = cells[0], cells[1], cells[2], cells[9]
     if is_current.upper() == "N":
         raise SkipError("retired: lowest level term that is not current")
-    others = (code,) if code != preferred else ()
-    return Concept(preferred, aliases=(Alias(name),), types=LEVELS[:1], alternative_ids=others)
+    if code == preferred:
+        return Concept(preferred, name, types=LEVELS[:1])
+    return Concept(preferred, aliases=(Alias(name),), types=LEVELS[:1], alternative_ids=(code,))
 
 
 def _hierarchy(cells: Sequence[str]) -> Concept:
