@@ -11,6 +11,8 @@ from ..names.columns import Strings, as_array, pack_strings, starts
 from .concepts import MAX_PLACES, SkipReport, is_type
 from .records import MAX_LANGS, Records, Values
 
+# An alias that more concepts have means none of them ("Serum" in LOINC), and makes searches slow.
+MAX_SHARED = 100
 # An error lists this many of the types that were found.
 SHOWN = 20
 
@@ -122,6 +124,7 @@ class Assembly:
         self._skip(
             "alias that its concept has already (kept once)", owner[repeated[~preferred[repeated]]]
         )
+        kept = self._drop_common(kept, owner, text, preferred)
         lang = as_array(self.records.lang, np.uint8)
         order, further = order_names(self._row[owner[kept]], lang[kept], preferred[kept])
         self._skip("second preferred name in a language (kept as alias)", owner[kept[further]])
@@ -132,6 +135,21 @@ class Assembly:
         names = self.records.names.texts.strings().take(kept)
         self._put_strings("names", names)
         return names
+
+    def _drop_common(
+        self, kept: np.ndarray, owner: np.ndarray, text: np.ndarray, preferred: np.ndarray
+    ) -> np.ndarray:
+        """Drop aliases that too many concepts have, unless a concept has no preferred name.
+
+        kept (np.ndarray): Positions of the names in the other arrays, each name of a concept once.
+        RETURNS (np.ndarray): The positions that remain.
+        """
+        _, value, n_concepts = np.unique(text[kept], return_inverse=True, return_counts=True)
+        is_named = np.zeros(len(self._ids), bool)
+        is_named[owner[kept[preferred[kept]]]] = True
+        common = (n_concepts[value] > MAX_SHARED) & ~preferred[kept] & is_named[owner[kept]]
+        self._skip(f"alias that over {MAX_SHARED} concepts have", owner[kept[common]])
+        return kept[~common]
 
     def _choose(
         self, owner: np.ndarray, value: np.ndarray, first: np.ndarray | None = None

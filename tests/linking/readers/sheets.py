@@ -33,10 +33,11 @@ def write_workbook(path: Path, sheets: dict[str, list[Row]]) -> Path:
             "</workbook>",
         )
         for i, rows in enumerate(sheets.values(), 1):
-            body = "".join(
-                f'<row r="{r}">{"".join(cell(f"{chr(65 + c)}{r}", v) for c, v in enumerate(row))}</row>'
+            cells = (
+                "".join(cell(f"{chr(65 + c)}{r}", value) for c, value in enumerate(row))
                 for r, row in enumerate(rows, 1)
             )
+            body = "".join(f'<row r="{r}">{row}</row>' for r, row in enumerate(cells, 1))
             archive.writestr(
                 f"xl/worksheets/sheet{i}.xml",
                 f'<worksheet xmlns="{MAIN}"><sheetData>{body}</sheetData></worksheet>',
