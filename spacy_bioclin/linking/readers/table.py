@@ -28,9 +28,11 @@ SAMPLE = 1000
 # A spreadsheet rounds a number of more than 15 digits, and makes dates of codes such as 1-3.
 ROUNDED = re.compile(r"[0-9](?:[.,][0-9]+)?[Ee]\+[0-9]+")
 DATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T].*)?")
-# Between names in a cell, where the commas of its column do that: not within a number or formula.
-COMMA = re.compile(r",\s+|(?<=\w\w),(?=\w\w)(?![0-9])")
-SEPARATOR = re.compile(r"[|;\n]")
+# Between names in a cell, if not in brackets, as in t(8;21); commas only where those of the column
+# do that, and not within a number or formula.
+OUTSIDE = r"(?![^()]*\))"
+COMMA = re.compile(rf"(?:,\s+|(?<=\w\w),(?=\w\w)(?![0-9])){OUTSIDE}")
+SEMICOLON = re.compile(f";{OUTSIDE}")
 # What follows the comma of one name, in "Diabetes, tipo 2" or "arthritis, rheumatoid".
 MODIFIER = re.compile(
     r"(?:de|del|con|sin|por|no|en|a|al|tipo|otr[oa]s?|tras|y|e|o|u|of|with|without|due|not|in|by|to|type|"
@@ -107,7 +109,7 @@ def read_table(
         for i in lists:
             if COMMA.search(cells[i]) and (i in unsplit or _is_modified(cells[i])):
                 report.skip(COMMAS.format(names[i]), f"{path}, {id}")
-        return _to_concept(cells, layout, split)
+        return _to_concept(cells, layout, lists, split)
 
     rows = chain(sample, rows)
     yield from parse_rows(count_unread(rows, unread, path, report), to_concept, path, report)
@@ -233,7 +235,7 @@ def _find_commas(
     for i in columns:
         cells = [row[i] for _, row in rows if i < len(row)]
         commas = [cell for cell in cells if COMMA.search(cell)]
-        is_list = not any(SEPARATOR.search(cell) for cell in cells)
+        is_list = not any("|" in cell or SEMICOLON.search(cell) for cell in cells)
         is_list &= sum(map(_is_modified, commas)) <= MAX_MODIFIED * len(commas)
         (split if is_list else unsplit).add(i)
     return split, unsplit
@@ -244,7 +246,15 @@ def _is_modified(cell: str) -> bool:
     return any(MODIFIER.fullmatch(part.strip()) for part in COMMA.split(cell)[1:])
 
 
-def _to_concept(cells: Sequence[str], layout: Layout, split: Collection[int]) -> Concept:
+def _to_concept(
+    cells: Sequence[str], layout: Layout, lists: Collection[int], split: Collection[int]
+) -> Concept:
+    """Make a concept of a row.
+
+    lists, split (Collection[int]): Indices of the columns of which a cell may be a list, and of
+        those in which commas are between names.
+    """
+
     def values(key: str) -> list[str]:
         return [clean(part) for i in layout.found.get(key, ()) for part in cells[i].split("|")]
 
@@ -256,11 +266,15 @@ def _to_concept(cells: Sequence[str], layout: Layout, split: Collection[int]) ->
             cell = cells[i]
             if i in split and not _is_modified(cell):
                 cell = COMMA.sub("|", cell)
-            for part in cell.split("|") if key == "name" else SEPARATOR.split(cell):
+            if i in lists and not has_semicolon:
+                cell = SEMICOLON.sub("|", cell.replace("\n", "|"))
+            for part in cell.split("|"):
                 if text := clean(part):
                     yield Alias(text, layout.langs.get(i, lang))
 
     lang = language_code(whole("lang"))
+    # Then it is part of its aliases too: "leucemia con t(9;22); BCR-ABL1".
+    has_semicolon = bool(SEMICOLON.search(whole("name")))
     name, *more = [*names("name")] or [Alias("")]
     return Concept(
         compact_id(whole("id")),

@@ -57,6 +57,8 @@ UNREAD = {
     "o.ofn": ("Prefix(:=<urn:a>)\nOntology(<urn:a>)\n", "is OWL"),
     "icd.xml": ('<?xml version="1.0"?>\n<ClaML version="2.0">\n', "is ClaML"),
     "cima.xml": ("<aemps_prescripcion>\n", "the XML of CIMA"),
+    "fhir.xml": ('<CodeSystem xmlns="http://hl7.org/fhir">\n', "is FHIR in XML; give it as JSON"),
+    "codes.txt": ("A000    Blue fever\nA001    Mild\n", "fixed width; give the order file"),
     "a.csv": ("<!DOCTYPE html>\n<html>\n", "an HTML page; .*login"),
     "a.pdf": ("%PDF-1.7\n", "is a PDF"),
     "a.docx": ("PK\x03\x04", "a zip archive or an Office document"),

@@ -180,6 +180,7 @@ LISTS = [
     (["Diabetes, tipo 2", "arthritis, rheumatoid"], None),
     (["vitamina 1,25", "N,N-dimetilo"], None),
     (["a, b; c, d"], [["a, b", "c, d"]]),
+    (["LMA con t(8;21)(q22;q22); LMA (M2, M3)"], [["LMA con t(8;21)(q22;q22)", "LMA (M2, M3)"]]),
 ]
 
 
@@ -189,11 +190,14 @@ def test_several_names_in_a_cell(tmp_path: Path) -> None:
         concepts, report = read(tmp_path, f"code\tname\tsinonimos\n{rows}")
         found = [[alias.text for alias in concept.aliases] for concept in concepts]
         assert found == (names or [[cell] for cell in cells])
+    # What the preferred name has is part of its aliases.
+    concepts, _ = read(tmp_path, "code\tname\talias\nA\tLeucemia; BCR-ABL1\tLMC; BCR-ABL1\n")
+    assert concepts[0].aliases == (Alias("LMC; BCR-ABL1"),)
     # Commas that are part of a name are said.
     concepts, report = read(tmp_path, "code\tname\tsinonimos\nA\tx\tDiabetes, tipo 2\n")
     assert report.counts == {COMMAS.format("sinonimos"): 1}
-    concepts, _ = read(tmp_path, "code\tname\tdescriptor corto\nA\tx\tTos, fiebre\n")
-    assert concepts[0].aliases == (Alias("Tos, fiebre"),)
+    concepts, _ = read(tmp_path, "code\tname\tdescriptor corto\nA\tx\tTos, t(9; 22); fiebre\n")
+    assert concepts[0].aliases == (Alias("Tos, t(9; 22); fiebre"),)
 
 
 RETIRED = {
