@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.knowledge_base import KnowledgeBase
+    from ...linking.readers.sources import Source
 
 KB = Annotated[Path, typer.Argument(metavar="KB", help="Folder of a knowledge base")]
 OUTPUT = Annotated[Path, typer.Option("--output", "-o", help="Folder for the knowledge base")]
@@ -73,29 +74,19 @@ def build(
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.storage import FILES, META
     from ...linking.readers import WITH_VOCABULARIES
-    from ...linking.readers.sources import find_source, read_sources
+    from ...linking.readers.sources import read_sources
 
     langs = [parse_language(code, "--lang") for code in _split(lang)]
     stated = parse_language(names_in, "--names-in") if names_in.strip() else ""
-    given = _for_each(columns, sources, "--columns")
-    found = [
-        find_source(text, format=format or ("table" if own.strip() else None))
-        for text, own in zip(sources, given, strict=True)
-    ]
-    inputs = [source.path for source in found]
-    check_output(output, inputs=inputs, overwrite=overwrite, marker=META, only=FILES)
-    table_columns = [
-        parse_columns(own) if source.format == "table" else {}
-        for source, own in zip(found, given, strict=True)
-    ]
-    if any(given) and not any(table_columns):
-        raise BioclinError(f"--columns is for tables, and none of {', '.join(sources)} is one")
+    found, table_columns = _find_sources(sources, format, columns or [])
     if vocabularies and not any(source.format in WITH_VOCABULARIES for source in found):
         raise BioclinError(
             f"--vocabularies is for UMLS, RxNorm and OMOP, and none of {', '.join(sources)} is one"
         )
+    inputs = [source.path for source in found]
+    check_output(output, inputs=inputs, overwrite=overwrite, marker=META, only=FILES)
     licences = _for_each(license, sources, "--license")
-    wanted = _read_ids(ids) if ids else []
+    wanted, below = _read_ids(ids) if ids else [], _split(descendants_of)
     console, report = _stderr(), SkipReport()
     builder = KbBuilder(report, langs=langs)
     with _printing_skipped(report, console):
@@ -113,9 +104,7 @@ def build(
             described = (s.describe(x) for s, x in zip(found, licences, strict=True))
             files = [file for files in described for file in files]
             meta = {"name": name or output.name, "version": version, "sources": files}
-            kb = builder.build(
-                types=_split(types), ids=wanted, below=_split(descendants_of), meta=meta
-            )
+            kb = builder.build(types=_split(types), ids=wanted, below=below, meta=meta)
             kb = kb.write(output, overwrite=overwrite)
     console.print(f"{_summary(kb)}\nWritten: {output}")
 
@@ -288,6 +277,33 @@ def parse_language(text: str, option: str) -> str:
             f"{option} {text!r}: not a language code; want one of two or three letters, such as es"
         )
     return code
+
+
+def _find_sources(
+    sources: Sequence[str], format: str | None, columns: Sequence[str]
+) -> tuple[list["Source"], list[dict[str, list[str]]]]:
+    """Find the sources, and the columns of each.
+
+    columns (Sequence[str]): Given for each source, which then is a table unless they are empty; or
+        once for all that are not recognised as something else.
+    RAISES (BioclinError): A source is not found, or columns are given and none is a table.
+    """
+    from ...linking.readers.sources import find_source
+
+    given = _for_each(columns, sources, "--columns")
+    own = len(columns) == len(sources)
+    found = [
+        find_source(
+            text,
+            format=format or ("table" if own and its.strip() else None),
+            otherwise="table" if its.strip() else None,
+        )
+        for text, its in zip(sources, given, strict=True)
+    ]
+    is_table = [source.format == "table" for source in found]
+    if any(given) and not any(is_table):
+        raise BioclinError(f"--columns is for tables, and none of {', '.join(sources)} is one")
+    return found, [parse_columns(x) if t else {} for x, t in zip(given, is_table, strict=True)]
 
 
 def _for_each(given: Sequence[str] | None, sources: Sequence[str], option: str) -> list[str]:

@@ -8,6 +8,7 @@ from ...errors import BioclinError
 from ...files import hash_file
 from ..kb.concepts import Concept, SkipReport
 from . import FORMATS, WITH_VOCABULARIES, check_format, detect_format, read_concepts
+from .detect import find_format
 from .headers import Columns
 from .lines import n_bytes_read
 from .releases import meddra, omop, rf2
@@ -49,11 +50,12 @@ class Source(NamedTuple):
         ]
 
 
-def find_source(text: str, *, format: str | None = None) -> Source:
+def find_source(text: str, *, format: str | None = None, otherwise: str | None = None) -> Source:
     """Find the files of a terminology.
 
     text (str): A path, or "FORMAT:path".
     format (str | None): Its format if the path has no such prefix; None detects it.
+    otherwise (str | None): Its format if none is detected; None raises an error.
     RETURNS (Source): What to read.
     RAISES (BioclinError): There is no such file, the format is unknown, or a release lacks a file.
     """
@@ -63,7 +65,7 @@ def find_source(text: str, *, format: str | None = None) -> Source:
         check_format(name)
     if not path.exists():
         raise BioclinError(f"{path}: no such file or folder")
-    name = name or detect_format(path)
+    name = name or (find_format(path) if otherwise else None) or otherwise or detect_format(path)
     files = [path]
     release = find_release(path) if path.is_dir() else None
     folder = release.path(path) if release and release.format == name else path
