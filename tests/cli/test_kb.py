@@ -178,7 +178,7 @@ WRONG = [
     (["icd.csv", "--format", "excel"], "unknown; there are obo"),
     (["icd.csv", "--columns", "codigo"], "want KEY=COLUMN"),
     (["icd.csv", "--columns", "id=code,name=x"], "no column 'code'"),
-    (["x.obo.gz", "obo:icd.csv", "--columns", "id=codigo"], "one column only|no concept"),
+    (["x.obo.gz", "obo:icd.csv", "--columns", "id=codigo"], "none of .* is one"),
     (["obo:x.obo.gz", "--columns", "id=codigo,name=x"], "none of .* is one"),
     (["icd.csv", "--lang", "fr", "--names-in", "es"], "nothing is left"),
     (["icd.csv", "--license", "a", "--license", "b"], "2 times for 1 sources"),
@@ -204,3 +204,28 @@ def test_out_is_something_else(folder):
     below_a_file = folder / "icd.csv" / "kb"
     assert "icd.csv" in fail("build", folder / "icd.csv", "-o", below_a_file)
     assert (folder / "icd.csv").read_text("utf-8") == ICD
+
+
+def test_build_chooses_concepts_columns_and_vocabularies(folder):
+    """Of each source its own columns; of the concepts a list and what is below some."""
+    out = folder / "kb"
+    (folder / "lab.csv").write_text("nr;was\nL1;Glucosa\nL2;Urea\n", "utf-8")
+    tables = ("build", folder / "lab.csv", folder / "icd.csv", folder / "x.obo.gz", "-o", out)
+    columns = ("--columns", "id=nr,name=was", "--columns", "", "--columns", "")
+    (folder / "ids.txt").write_text("L1;glucose\nF32\nX:9\n", "utf-8")
+    chosen = ("--ids", folder / "ids.txt", "--descendants-of", "X:2")
+    done = succeed(*tables, *columns, *chosen)
+    assert list(KnowledgeBase.open(out).ids) == ["F32", "L1", "X:1", "X:2"]
+    assert "id asked for that no source has; first: X:9" in done.output
+    assert "2  concept that was not asked for" in done.output
+    assert "'X:7', of which" in fail(*tables, *columns, "--descendants-of", "X:7", "--overwrite")
+    assert "2 times for 3 sources" in fail(*tables, "--overwrite", *columns[:4])
+    # Given once, columns are for the sources that nothing else is known of.
+    succeed("build", *tables[2:], "--columns", COLUMNS, "--overwrite")
+    assert "X:1" in KnowledgeBase.open(out) and "Melancolía" in KnowledgeBase.open(out).names
+    row = "C{0}|ENG|P|L1|PF|S1|Y|A1||M1|D1|{1}|MH|D{0}|cough {0}|0|N||\n"
+    (folder / "MRCONSO.RRF").write_text(row.format(1, "MSH") + row.format(2, "ICD"), "utf-8")
+    succeed("build", f"rrf:{folder}", "-o", out, "--overwrite", "--vocabularies", "MSH")
+    assert list(KnowledgeBase.open(out).ids) == ["C1"]
+    said = fail("build", folder / "icd.csv", "-o", folder / "x", "--vocabularies", "MSH")
+    assert "--vocabularies is for UMLS" in said

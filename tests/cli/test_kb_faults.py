@@ -60,7 +60,7 @@ ERRORS = {
     "wrong delimiter": (
         f"{BUILD} in.csv",
         {"in.csv": TABLE.replace(";", "#")},
-        "in.csv: not recognised as a terminology.*obo, babelon",
+        "in.csv: not recognised as a terminology.*obo, obographs",
     ),
     "wrong delimiter, columns given": (
         f"{BUILD} in.csv --columns id=codigo,name=descriptor",
@@ -82,20 +82,20 @@ ERRORS = {
         {"in.csv": QUOTE},
         "in.csv: no concept .*is it never closed",
     ),
-    "table in Latin-1": (
+    "table of DOS": (
         f"{BUILD} in.csv",
-        {"in.csv": TABLE.encode("latin-1")},
-        "in.csv: no concept .*not UTF-8",
+        {"in.csv": TABLE.encode("cp850")},
+        "in.csv, line 3: is neither UTF-8 nor Windows-1252; .*iconv",
     ),
-    "table in Latin-1 with accents in its header": (
+    "table of DOS with accents in its header": (
         f"{BUILD} in.csv",
-        {"in.csv": TABLE.replace("codigo", "código").encode("latin-1")},
-        r"in.csv: is not UTF-8 text \(line 1 is not\); .*Windows-1252.*iconv",
+        {"in.csv": TABLE.replace("codigo", "código").encode("cp850")},
+        "in.csv, line 1: is neither UTF-8 nor Windows-1252",
     ),
-    "table in Latin-1 with columns by number": (
+    "table of DOS with columns by number": (
         f"{BUILD} in.csv --columns id=1,name=2",
-        {"in.csv": "J45;Asma\nK25;Úlcera\nF32;Depresión\nF41;Angustia año\n".encode("latin-1")},
-        r"in.csv: is not UTF-8 text \(3 of its 4 lines are not\)",
+        {"in.csv": "J45;Asma\nF32;Depresión\nF41;Angustia año\n".encode("cp850")},
+        "in.csv, line 2: is neither UTF-8 nor Windows-1252",
     ),
     "table read as OBO": (f"{BUILD} obo:in.csv", {"in.csv": TABLE}, r"no \[Term\]"),
     "RRF without MRCONSO": (f"{BUILD} rrf:in", {"in/MRSTY.RRF": STY}, "no MRCONSO.RRF"),

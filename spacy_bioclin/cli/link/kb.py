@@ -1,7 +1,7 @@
 """`bioclin kb`: build a knowledge base from terminologies, look into it, join or compare two."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.knowledge_base import KnowledgeBase
+    from ...linking.readers.sources import Source
 
 KB = Annotated[Path, typer.Argument(metavar="KB", help="Folder of a knowledge base")]
 OUTPUT = Annotated[Path, typer.Option("--output", "-o", help="Folder for the knowledge base")]
@@ -41,8 +42,21 @@ def build(
         str | None, typer.Option(help="Format of sources without a prefix; default: detected")
     ] = None,
     columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns: id=codigo,name=descriptor,alias=corto,alias=otro; for all tables, or "
+            'once for each source, in order ("" to recognise them)'
+        ),
+    ] = None,
+    vocabularies: Annotated[
         str,
-        typer.Option(help="Columns: id=codigo,name=descriptor,alias=corto,alias=otro"),
+        typer.Option(help="Read these of UMLS, RxNorm or OMOP: SNOMEDCT_US,SCTSPA; default: all"),
+    ] = "",
+    ids: Annotated[
+        Path | None, typer.Option(help="Keep the concepts of this file, an id a line")
+    ] = None,
+    descendants_of: Annotated[
+        str, typer.Option(help="Keep these concepts and all below them: HP:0000118,HP:0012823")
     ] = "",
     names_in: Annotated[
         str, typer.Option(help="Language of names for which the source states none: es")
@@ -59,36 +73,38 @@ def build(
     from ...linking.kb.build import KbBuilder
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.storage import FILES, META
-    from ...linking.readers.sources import find_source, read_sources
+    from ...linking.readers import WITH_VOCABULARIES
+    from ...linking.readers.sources import read_sources
 
-    table_columns = parse_columns(columns)
     langs = [parse_language(code, "--lang") for code in _split(lang)]
     stated = parse_language(names_in, "--names-in") if names_in.strip() else ""
-    found = [find_source(s, format=format or ("table" if columns else None)) for s in sources]
+    found, table_columns = _find_sources(sources, format, columns or [])
+    if vocabularies and not any(source.format in WITH_VOCABULARIES for source in found):
+        raise BioclinError(
+            f"--vocabularies is for UMLS, RxNorm and OMOP, and none of {', '.join(sources)} is one"
+        )
     inputs = [source.path for source in found]
     check_output(output, inputs=inputs, overwrite=overwrite, marker=META, only=FILES)
-    if columns and not any(source.format == "table" for source in found):
-        raise BioclinError(f"--columns is for tables, and none of {', '.join(sources)} is one")
-    licences = list(license or [""])
-    if len(licences) not in (1, len(found)):
-        raise BioclinError(
-            f"--license is given {len(licences)} times for {len(found)} sources: give it once, or "
-            "once for each"
-        )
-    licences *= len(found) if len(licences) == 1 else 1
+    licences = _for_each(license, sources, "--license")
+    wanted, below = _read_ids(ids) if ids else [], _split(descendants_of)
     console, report = _stderr(), SkipReport()
     builder = KbBuilder(report, langs=langs)
     with _printing_skipped(report, console):
         with show_progress(console, "records") as progress:
             for concept in read_sources(
-                found, report, lang=stated, columns=table_columns, progress=progress
+                found,
+                report,
+                lang=stated,
+                columns=table_columns,
+                vocabularies=_split(vocabularies),
+                progress=progress,
             ):
                 builder.add(concept)
         with console.status("Indexing the names"):
             described = (s.describe(x) for s, x in zip(found, licences, strict=True))
             files = [file for files in described for file in files]
             meta = {"name": name or output.name, "version": version, "sources": files}
-            kb = builder.build(types=_split(types), meta=meta)
+            kb = builder.build(types=_split(types), ids=wanted, below=below, meta=meta)
             kb = kb.write(output, overwrite=overwrite)
     console.print(f"{_summary(kb)}\nWritten: {output}")
 
@@ -261,6 +277,62 @@ def parse_language(text: str, option: str) -> str:
             f"{option} {text!r}: not a language code; want one of two or three letters, such as es"
         )
     return code
+
+
+def _find_sources(
+    sources: Sequence[str], format: str | None, columns: Sequence[str]
+) -> tuple[list["Source"], list[dict[str, list[str]]]]:
+    """Find the sources, and the columns of each.
+
+    columns (Sequence[str]): Given for each source, which then is a table unless they are empty; or
+        once for all that are not recognised as something else.
+    RAISES (BioclinError): A source is not found, or columns are given and none is a table.
+    """
+    from ...linking.readers.sources import find_source
+
+    given = _for_each(columns, sources, "--columns")
+    own = len(columns) == len(sources)
+    found = [
+        find_source(
+            text,
+            format=format or ("table" if own and its.strip() else None),
+            otherwise="table" if its.strip() else None,
+        )
+        for text, its in zip(sources, given, strict=True)
+    ]
+    is_table = [source.format == "table" for source in found]
+    if any(given) and not any(is_table):
+        raise BioclinError(f"--columns is for tables, and none of {', '.join(sources)} is one")
+    return found, [parse_columns(x) if t else {} for x, t in zip(given, is_table, strict=True)]
+
+
+def _for_each(given: Sequence[str] | None, sources: Sequence[str], option: str) -> list[str]:
+    """Spread an option over the sources: given once for all, or once for each.
+
+    RAISES (BioclinError): It is given another number of times.
+    """
+    values = list(given or [""])
+    if len(values) not in (1, len(sources)):
+        raise BioclinError(
+            f"{option} is given {len(values)} times for {len(sources)} sources: give it once, or "
+            "once for each"
+        )
+    return values * len(sources) if len(values) == 1 else values
+
+
+def _read_ids(path: Path) -> list[str]:
+    """Read the first cell of each line of a file.
+
+    RAISES (BioclinError): The file cannot be read, or has none.
+    """
+    from ...linking.kb.concepts import SkipReport
+    from ...linking.readers.lines import read_lines
+
+    lines = (line for _, line in read_lines(path, SkipReport()))
+    ids = [id for line in lines if (id := re.split("[\t;,]", line)[0].strip().strip('"'))]
+    if not ids:
+        raise BioclinError(f"--ids {path}: no id in it")
+    return ids
 
 
 def _split(text: str) -> list[str]:

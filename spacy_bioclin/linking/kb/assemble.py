@@ -11,6 +11,8 @@ from ..names.columns import Strings, as_array, pack_strings, starts
 from .concepts import MAX_PLACES, SkipReport, is_type
 from .records import MAX_LANGS, Records, Values
 
+# An alias that more concepts have means none of them ("Serum" in LOINC), and makes searches slow.
+MAX_SHARED = 100
 # An error lists this many of the types that were found.
 SHOWN = 20
 
@@ -20,18 +22,28 @@ class Assembly:
 
     records (Records): The records of all concepts.
     types (Collection[str]): Keep concepts of these types, see `is_type`; empty keeps all.
+    ids, below (Collection[str]): Keep the concepts of `ids` and those of `below` with all that are
+        below them; both empty keeps all.
     report (SkipReport): Counts what is left out.
     arrays (dict[str, np.ndarray]): All arrays except those of `index_names`.
     names (Strings): The names, those of a concept together, the preferred one first, and of each
         language the one preferred in it.
     type_names (list[str]): Names of the types, by their numbers in the arrays.
-    RAISES (BioclinError): No concept is left.
+    RAISES (BioclinError): No concept is left, or an id of `below` is unknown.
     """
 
-    def __init__(self, records: Records, types: Collection[str], report: SkipReport) -> None:
+    def __init__(
+        self,
+        records: Records,
+        types: Collection[str],
+        report: SkipReport,
+        *,
+        ids: Collection[str] = (),
+        below: Collection[str] = (),
+    ) -> None:
         self.records, self.report = records, report
         self._ids = list(records.number)
-        owners = self._kept_owners(types)
+        owners = self._kept_owners(types, self._asked_for(ids, below) if ids or below else None)
         self.n_concepts = len(owners)
         if not self.n_concepts:
             raise BioclinError(
@@ -52,9 +64,39 @@ class Assembly:
         self._put_strings("xrefs", records.xrefs.texts.strings().take(rows))
         self._put_other_ids()
 
-    def _kept_owners(self, types: Collection[str]) -> np.ndarray:
+    def _asked_for(self, ids: Collection[str], below: Collection[str]) -> np.ndarray:
+        """Mark the concepts of `ids`, and those of `below` with all that are below them.
+
+        RETURNS (np.ndarray): (n,) bool.
+        """
+        number = dict(self.records.number)
+        # A retired id stands for its concept.
+        texts = self.records.other_ids.texts.strings()
+        for i, owner in enumerate(self.records.other_ids.owner):
+            number.setdefault(texts[i], owner)
+        if missing := [id for id in below if id not in number]:
+            raise BioclinError(
+                f"{missing[0]!r}, of which the concepts below are wanted, is unknown"
+            )
+        for id in ids:
+            if id not in number:
+                self.report.skip("id asked for that no source has", id)
+        chosen = np.zeros(len(self._ids), bool)
+        chosen[[number[id] for id in below]] = True
+        child, parent = self.records.parents.arrays()
+        n_before = 0
+        while (n := int(chosen.sum())) > n_before:
+            n_before = n
+            chosen[child[chosen[parent]]] = True
+        chosen[[number[id] for id in ids if id in number]] = True
+        return chosen
+
+    def _kept_owners(self, types: Collection[str], chosen: np.ndarray | None) -> np.ndarray:
         """List the concepts that are kept, sorted by id."""
         kept = as_array(self.records.is_record, bool).copy()
+        if chosen is not None:
+            self._skip("concept that was not asked for", np.flatnonzero(kept & ~chosen))
+            kept &= chosen
         if types:
             wanted = np.array([is_type(name, types) for name in self.records.type_number], bool)
             owner, number = self.records.types.arrays()
@@ -82,6 +124,7 @@ class Assembly:
         self._skip(
             "alias that its concept has already (kept once)", owner[repeated[~preferred[repeated]]]
         )
+        kept = self._drop_common(kept, owner, text, preferred)
         lang = as_array(self.records.lang, np.uint8)
         order, further = order_names(self._row[owner[kept]], lang[kept], preferred[kept])
         self._skip("second preferred name in a language (kept as alias)", owner[kept[further]])
@@ -92,6 +135,21 @@ class Assembly:
         names = self.records.names.texts.strings().take(kept)
         self._put_strings("names", names)
         return names
+
+    def _drop_common(
+        self, kept: np.ndarray, owner: np.ndarray, text: np.ndarray, preferred: np.ndarray
+    ) -> np.ndarray:
+        """Drop aliases that too many concepts have, unless a concept has no preferred name.
+
+        kept (np.ndarray): Positions of the names in the other arrays, each name of a concept once.
+        RETURNS (np.ndarray): The positions that remain.
+        """
+        _, value, n_concepts = np.unique(text[kept], return_inverse=True, return_counts=True)
+        is_named = np.zeros(len(self._ids), bool)
+        is_named[owner[kept[preferred[kept]]]] = True
+        common = (n_concepts[value] > MAX_SHARED) & ~preferred[kept] & is_named[owner[kept]]
+        self._skip(f"alias that over {MAX_SHARED} concepts have", owner[kept[common]])
+        return kept[~common]
 
     def _choose(
         self, owner: np.ndarray, value: np.ndarray, first: np.ndarray | None = None

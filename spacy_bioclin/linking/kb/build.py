@@ -33,7 +33,12 @@ class KbBuilder:
         self._records.add(record)
 
     def build(
-        self, *, types: Collection[str] = (), meta: Mapping[str, Any] | None = None
+        self,
+        *,
+        types: Collection[str] = (),
+        ids: Collection[str] = (),
+        below: Collection[str] = (),
+        meta: Mapping[str, Any] | None = None,
     ) -> KnowledgeBase:
         """Build the knowledge base; nothing can be added afterwards.
 
@@ -42,13 +47,16 @@ class KbBuilder:
 
         types (Collection[str]): Keep concepts of these types, "C04*" for all that begin with C04;
             empty keeps all.
+        ids (Collection[str]): Keep these concepts; retired ids stand for theirs.
+        below (Collection[str]): Keep these concepts and all that are below them; with `ids`, both.
+            If both are empty, all are kept.
         meta (Mapping | None): Name, version and sources, to be stored in it; "compact": True for a
             smaller folder that takes longer to open.
         RETURNS (KnowledgeBase): In memory.
-        RAISES (BioclinError): No concept is left.
+        RAISES (BioclinError): No concept is left, or an id of `below` is unknown.
         """
         records, self._records = self._records, Records(self.report, ())
-        assembly = Assembly(records, types, self.report)
+        assembly = Assembly(records, types, self.report, ids=ids, below=below)
         arrays, names, type_names = assembly.arrays, assembly.names, assembly.type_names
         lang_codes = list(records.lang_number)
         # The index needs more memory than all the records, so these go first.

@@ -1,4 +1,5 @@
-"""One JSON object a line: our own records, and the knowledge bases of scispaCy.
+"""One JSON object a line, or a list of objects: our own records, and the knowledge bases of
+scispaCy.
 
 scispaCy's keys (`concept_id`, `canonical_name`, `aliases`, `types`, `definition`):
 https://github.com/allenai/scispacy/blob/main/scispacy/linking_utils.py
@@ -9,11 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...errors import BioclinError
 from ..kb.concepts import Alias, Concept, SkipReport
+from .lines import open_bytes, read_head
 from .rows import SkipError, filled_lines, parse_rows
 from .values import clean, language_code
 
 SCISPACY_KEYS = {"concept_id": "id", "canonical_name": "name"}
+# A whole document takes several times its size in memory.
+MAX_BYTES = 2 * 2**30
 LISTS = ("types", "parents", "xrefs", "alternative_ids")
 WRONG_TYPE = "value that is no text, or no list of texts"
 
@@ -27,16 +32,39 @@ def read_jsonl(path: Path, report: SkipReport) -> Iterator[Concept]:
     report (SkipReport): Counts lines that are not a JSON object, lack an id, hold nothing but an
         id, or have values of the wrong type.
     YIELDS (Concept): One for each line.
-    RAISES (BioclinError): The file cannot be read.
+    RAISES (BioclinError): The file cannot be read, or holds a list that is broken JSON.
     """
-    return parse_rows(filled_lines(path, report), _to_concept, path, report)
+    if read_head(path, 100).lstrip().startswith("["):
+        yield from parse_rows(enumerate(load_json(path), 1), _to_concept, path, report)
+    else:
+        yield from parse_rows(filled_lines(path, report), _parse, path, report)
 
 
-def _to_concept(line: str) -> Concept:
+def load_json(path: Path) -> Any:
+    """Read a JSON document as a whole.
+
+    RAISES (BioclinError): The file cannot be read, is over `MAX_BYTES`, or is not JSON.
+    """
+    with open_bytes(path) as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise BioclinError(f"{path}: over {MAX_BYTES:,} bytes, which are held in memory; split it")
     try:
-        record = json.loads(line)
+        return json.loads(content)
+    except json.JSONDecodeError as error:
+        raise BioclinError(f"{path}, line {error.lineno}: broken JSON ({error.msg})") from None
+    except (ValueError, RecursionError):
+        raise BioclinError(f"{path}: broken JSON, or not in UTF-8") from None
+
+
+def _parse(line: str) -> Concept:
+    try:
+        return _to_concept(json.loads(line))
     except (ValueError, RecursionError):
         raise SkipError("broken JSON") from None
+
+
+def _to_concept(record: object) -> Concept:
     if not isinstance(record, dict):
         raise SkipError("no JSON object")
     values = {SCISPACY_KEYS.get(key, key): value for key, value in record.items()}

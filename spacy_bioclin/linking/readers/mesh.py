@@ -60,7 +60,7 @@ def read_mesh_xml(path: Path, report: SkipReport) -> Iterator[Concept]:
     """
     root, lang = _read_root(path)
     trees: dict[str, str] = {}
-    with _open_xml(path) as file:
+    with open_xml(path) as file:
         for _, element in etree.iterparse(file, tag=RECORDS[root], **SAFE):
             concept = _record(element, RECORDS[root].removesuffix("Record"), lang)
             place = f"{path}, line {element.sourceline}"
@@ -79,7 +79,11 @@ def read_mesh_xml(path: Path, report: SkipReport) -> Iterator[Concept]:
 
 
 @contextmanager
-def _open_xml(path: Path) -> Iterator[IO[bytes]]:
+def open_xml(path: Path) -> Iterator[IO[bytes]]:
+    """Open an XML file to be parsed within the block.
+
+    RAISES (BioclinError): It cannot be read, or is broken XML.
+    """
     try:
         with open_bytes(path) as file:
             yield file
@@ -92,17 +96,25 @@ def _read_root(path: Path) -> tuple[str, str]:
 
     RAISES (BioclinError): It is not MeSH, or declares entities.
     """
-    with _open_xml(path) as file:
+    with open_xml(path) as file:
         _, root = next(iter(etree.iterparse(file, events=("start",), **SAFE)))
     if root.tag not in RECORDS:
         raise BioclinError(
             f"{path}: the root element is {str(root.tag)[:50]!r}; the MeSH files that can be read "
             f"have {' or '.join(RECORDS)}"
         )
+    check_entities(root, path)
+    return root.tag, language_code(root.get("LanguageCode", "eng"))
+
+
+def check_entities(root: etree._Element, path: Path) -> None:
+    """Refuse a document that declares entities.
+
+    RAISES (BioclinError): It does.
+    """
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
-        raise BioclinError(f"{path}: declares entities, which MeSH does not; it is not read")
-    return root.tag, language_code(root.get("LanguageCode", "eng"))
+        raise BioclinError(f"{path}: declares entities, which no release does; it is not read")
 
 
 def _record(record: etree._Element, kind: str, lang: str) -> Concept:

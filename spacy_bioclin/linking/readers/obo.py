@@ -67,7 +67,7 @@ def read_obo(path: Path, report: SkipReport) -> Iterator[Concept]:
         concept = _to_concept(tags, place, report, obsolete)
         if concept:
             yield concept
-    yield from _replaced(obsolete, report)
+    yield from replaced(obsolete, report)
     if not n_terms:
         raise BioclinError(f"{path}: no [Term] in it, so it is not an OBO file; name its format")
 
@@ -94,7 +94,7 @@ def _stanzas(path: Path, report: SkipReport) -> Iterator[tuple[str, str, Tags]]:
     yield kind, place, tags
 
 
-def _replaced(obsolete: dict[str, Obsolete], report: SkipReport) -> Iterator[Concept]:
+def replaced(obsolete: dict[str, Obsolete], report: SkipReport) -> Iterator[Concept]:
     """Yield the ids of obsolete terms as alternative ids of the terms that replace them."""
     for id, (replaced_by, alternative_ids) in obsolete.items():
         seen, successors = {id}, replaced_by

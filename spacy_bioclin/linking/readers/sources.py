@@ -1,17 +1,20 @@
 """Find the files of a terminology, describe them, and read several terminologies one by one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import BioclinError
 from ...files import hash_file
 from ..kb.concepts import Concept, SkipReport
-from . import FORMATS, check_format, detect_format, read_concepts
+from . import FORMATS, WITH_VOCABULARIES, check_format, detect_format, read_concepts
+from .detect import find_format
+from .headers import Columns
 from .lines import n_bytes_read
-from .rf2 import find_files
-from .rrf import LAYOUTS_OF_PREFIX, find_release
-from .table import Columns
+from .releases import meddra, omop, rf2
+from .releases.find import find_release
+from .releases.rrf import LAYOUTS_OF_PREFIX
+from .releases.rrf import find_release as find_rrf
 
 # The progress is reported after this many records.
 EVERY = 500
@@ -47,11 +50,12 @@ class Source(NamedTuple):
         ]
 
 
-def find_source(text: str, *, format: str | None = None) -> Source:
+def find_source(text: str, *, format: str | None = None, otherwise: str | None = None) -> Source:
     """Find the files of a terminology.
 
     text (str): A path, or "FORMAT:path".
     format (str | None): Its format if the path has no such prefix; None detects it.
+    otherwise (str | None): Its format if none is detected; None raises an error.
     RETURNS (Source): What to read.
     RAISES (BioclinError): There is no such file, the format is unknown, or a release lacks a file.
     """
@@ -61,14 +65,22 @@ def find_source(text: str, *, format: str | None = None) -> Source:
         check_format(name)
     if not path.exists():
         raise BioclinError(f"{path}: no such file or folder")
-    name = name or detect_format(path)
+    name = name or (find_format(path) if otherwise else None) or otherwise or detect_format(path)
     files = [path]
-    if name == "rrf":
-        release = find_release(path)
-        found = (release.file(kind) for kind in LAYOUTS_OF_PREFIX[release.prefix])
-        files = [file for file in found if file]
-    elif name == "rf2":
-        files = [file for kind in find_files(path, SkipReport()).values() for file in kind]
+    release = find_release(path) if path.is_dir() else None
+    folder = release.path(path) if release and release.format == name else path
+    if name == "rrf" and path.is_dir():
+        found = find_rrf(folder)
+        parts = (found.file(kind) for kind in LAYOUTS_OF_PREFIX[found.prefix])
+        files = [file for file in parts if file]
+    elif name == "rf2" and path.is_dir():
+        files = [file for kind in rf2.find_files(path, SkipReport()).values() for file in kind]
+    elif name == "omop" and path.is_dir():
+        files = list(omop.find_files(folder).values())
+    elif name == "meddra" and path.is_dir():
+        files = meddra.find_files(folder)
+    elif path.is_dir() and folder.is_file():
+        files = [folder]
     elif path.is_dir():
         raise BioclinError(f"{path}: a folder; give a file of format {name}")
     return Source(path, name, tuple(files))
@@ -79,12 +91,15 @@ def read_sources(
     report: SkipReport,
     *,
     lang: str = "",
-    columns: Columns | None = None,
+    columns: Sequence[Columns | None] = (),
+    vocabularies: Collection[str] = (),
     progress: Callable[[float, int], None] | None = None,
 ) -> Iterator[Concept]:
     """Read the concepts of several terminologies, one after the other.
 
-    report, lang, columns: See `read_concepts`; `columns` is for tables only.
+    report, lang: See `read_concepts`.
+    columns (Sequence[Columns | None]): For each source, see `read_concepts`; empty for none.
+    vocabularies (Collection[str]): For the sources that have several, see `read_concepts`.
     progress (Callable | None): Takes the share of the bytes that were read, 0 to 1, and the number
         of records so far.
     YIELDS (Concept): Concepts and parts of concepts.
@@ -92,10 +107,14 @@ def read_sources(
     """
     total = max(sum(source.n_bytes() for source in sources), 1)
     begin, n = n_bytes_read(), 0
-    for source in sources:
-        own = columns if source.format == "table" else None
+    for source, own in zip(sources, columns or [None] * len(sources), strict=True):
         for concept in read_concepts(
-            source.path, report, format=source.format, lang=lang, columns=own
+            source.path,
+            report,
+            format=source.format,
+            lang=lang,
+            columns=own,
+            vocabularies=vocabularies if source.format in WITH_VOCABULARIES else (),
         ):
             yield concept
             n += 1

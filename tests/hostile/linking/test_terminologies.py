@@ -83,9 +83,8 @@ ERRORS = {
     ),
     "N-Triples that are prose": ("x.nt", "a b c d\n", "cannot be read as RDF"),
     "number of 5,000 digits": ("x.ttl", TTL + f"<urn:b> a {'9' * 5000} .", "cannot be read as RDF"),
-    "UTF-16 OBO": ("x.obo", OBO.encode("utf-16"), "is UTF-16"),
-    "UTF-16 table": ("x.csv", CSV.encode("utf-16"), "is UTF-16"),
-    "UTF-32 JSONL": ("x.jsonl", JSONL.encode("utf-32"), "is UTF-16 or UTF-32"),
+    "UTF-16 cut off": ("x.obo", OBO.encode("utf-16")[:-1], "is UTF-16 with an error"),
+    "UTF-32 JSONL": ("x.jsonl", JSONL.encode("utf-32"), "is UTF-32"),
     "CR alone": ("x.txt", NAMES.replace("\n", "\r"), "end in CR alone"),
     "CR alone in a table": ("x.csv", CSV.replace("\n", "\r"), "end in CR alone"),
     "name of 1 MB": ("x.obo", OBO.replace("asthma", "x" * 1_000_000), "name over 500 characters"),
@@ -141,8 +140,8 @@ COUNTED = {
     "Latin-1 line": (
         "x.txt",
         NAMES.replace("flu", "á").encode("latin-1"),
-        ["A"],
-        "line is not UTF-8",
+        ["A", "B"],
+        "line that is not UTF-8",
     ),
     "line of 17 MB": ("x.obo", OBO + "x" * 17_000_000, ["A:1"], "x.obo, line 6"),
     "gz bomb": (

@@ -136,6 +136,34 @@ def test_languages_and_types_are_filters():
     ]
 
 
+def test_an_alias_that_many_concepts_have_is_left_out():
+    serum, own = (Alias("Serum"),), (Alias("Azur"),)
+    records = [Concept(str(i), f"test {i}", aliases=serum + own * (i < 100)) for i in range(100)]
+    kb, report = make(*records, Concept("only", aliases=serum))
+    assert report.counts == {"alias that over 100 concepts have": 100}
+    assert kb.concept("0").aliases == own and kb.concept("only").name == "Serum"
+
+
+def test_a_list_of_ids_and_all_below_some_are_kept():
+    records = [
+        Concept("a", "a", alternative_ids=("old",)),
+        Concept("b", "b", parents=("a",)),
+        Concept("c", "c", parents=("b",)),
+        Concept("d", "d", parents=("e",)),
+        Concept("e", "e", parents=("d",)),
+    ]
+    for ids, below, kept in (
+        (["c", "old"], [], "ac"),
+        ([], ["a"], "abc"),
+        (["d"], ["b"], "bcd"),
+        (["x"], ["old", "d"], "abcde"),
+    ):
+        builder = KbBuilder(SkipReport())
+        for record in records:
+            builder.add(record)
+        assert "".join(builder.build(ids=ids, below=below).ids) == kept, (ids, below)
+
+
 def test_nothing_left():
     for filters in ({"langs": ["fr"]}, {"types": ["C99*"]}):
         with pytest.raises(BioclinError, match=r"nothing .* of 1 .*found: \['es'\].*\['T1'\]"):

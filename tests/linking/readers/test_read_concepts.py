@@ -22,6 +22,9 @@ SOURCES = {
         "source_language\ttranslation_language\tsubject_id\tsource_value\tpredicate_id\t"
         "translation_value\ttranslation_status\nen\tes\tA\ta\trdfs:label\tb\tOFFICIAL\n",
     ),
+    "b2.json": ("jsonl", '[{"id": "A", "name": "a"},\n{"id": "B", "name": "b"}]'),
+    "b3.json": ("fhir", '{\n  "resourceType": "CodeSystem"}\n'),
+    "b4.json": ("obographs", '{\n  "graphs": []}\n'),
     "g.xml": ("skos", '<?xml version="1.0"?>\n<rdf:RDF\n xmlns="x">\n</rdf:RDF>\n'),
     "h.xml": ("mesh-xml", '<?xml version="1.0"?>\n<!DOCTYPE x>\n<DescriptorRecordSet>\n'),
     "i.tsv": ("mesh-tsv", "DescriptorUI\tDescriptorName\ttree_location\nD1\ta\tC01\n"),
@@ -44,14 +47,41 @@ UNKNOWN = [
     ("x.txt", ""),
     ("x.xml", "<?xml version='1.0'?>\n<note/>\n"),
     ("x.bin", "\x00\x01\x02"),
-    ("MRCONSO.RRF", "C1|ENG|P|L1|PF|S1|Y|A1||M1|D1|MSH|MH|D1|pain|0|N|256|\n"),
 ]
+# What is not read -> what the error says that it is.
+UNREAD = {
+    "MRCONSO.RRF": ("C1|ENG|P|L1|PF|S1|Y|A1||M1|D1|MSH|MH|D1|pain|0|N|256|\n", "of UMLS or RxNorm"),
+    "sct2.txt": ("id\teffectiveTime\tactive\tmoduleId\tx\n", "a single file of SNOMED CT"),
+    "hp.owl": ('<rdf:RDF xmlns:owl="x">\n<owl:Ontology/>\n', r"is OWL; give the \.obo or \.json"),
+    "o.ttl": ("@prefix owl: <http://x/owl#> .\n:a a owl:Class .\n", "is OWL; .*robot convert"),
+    "o.ofn": ("Prefix(:=<urn:a>)\nOntology(<urn:a>)\n", "is OWL"),
+    "icd.xml": ('<?xml version="1.0"?>\n<ClaML version="2.0">\n', "is ClaML"),
+    "cima.xml": ("<aemps_prescripcion>\n", "the XML of CIMA"),
+    "fhir.xml": ('<CodeSystem xmlns="http://hl7.org/fhir">\n', "is FHIR in XML; give it as JSON"),
+    "codes.txt": ("A000    Blue fever\nA001    Mild\n", "fixed width; give the order file"),
+    "a.csv": ("<!DOCTYPE html>\n<html>\n", "an HTML page; .*login"),
+    "a.pdf": ("%PDF-1.7\n", "is a PDF"),
+    "a.docx": ("PK\x03\x04", "a zip archive or an Office document"),
+    "a.db": ("SQLite format 3\0", "an SQLite database"),
+    "a.sql": ("CREATE TABLE icd (a int);\n", "a dump of a database"),
+    "a.jsonld": ('{\n"@context": {}}\n', "is JSON-LD"),
+    "a.json": ('{\n"asthma": "A"}\n', "is JSON of an unknown layout; there are FHIR"),
+    "a.zip": ("PK\x03\x04", "cannot be read as a zip archive"),
+    "a.xlsx": ("PK\x03\x04", "cannot be read as a workbook"),
+}
+
+
+def test_what_is_not_read_is_said_by_its_name(tmp_path: Path) -> None:
+    for name, (text, message) in UNREAD.items():
+        (tmp_path / name).write_text(text, "utf-8")
+        with pytest.raises(BioclinError, match=message):
+            list(read_concepts(tmp_path / name, SkipReport()))
 
 
 def test_an_unknown_format_is_an_error_that_lists_them(tmp_path: Path) -> None:
     for name, text in UNKNOWN:
         (tmp_path / name).write_text(text, "utf-8")
-        with pytest.raises(BioclinError, match=r"not recognised .*obo, babelon, skos"):
+        with pytest.raises(BioclinError, match=r"not recognised .*obo, obographs, babelon, skos"):
             list(read_concepts(tmp_path / name, SkipReport()))
 
 
@@ -132,43 +162,67 @@ def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
         read(path)
 
 
-CP1252 = "Código;Descripción\nJ45;Asma\nK25;Úlcera gástrica\n".encode("cp1252")
-NOT_UTF8 = r"x\.csv: is not UTF-8 text \({}\); if it is Windows-1252 .*iconv -f WINDOWS-1252"
+TABLE = "codigo;nombre\nA1;Asma\nA2;{}\n"
+# Names, and encodings in which they are read; in all others they are an error.
+ENCODED = {
+    "Úlcera gástrica": "utf-8 utf-8-sig cp1252 latin-1 utf-16 utf-16-le utf-16-be",
+    "NEUMONÍA": "utf-8 cp1252 latin-1 utf-16",
+    "NEUMONíA": "utf-8 cp1252",
+    "Crohn’s disease": "utf-8 cp1252",
+    "38 °C": "utf-8 cp1252",
+    "hipotálamo–hipófisis": "utf-8 cp1252",
+}
+OTHERS = ("cp850", "mac_roman", "utf-32")
 
 
-def test_a_table_in_another_encoding_is_an_error(tmp_path: Path) -> None:
+def test_an_encoding_is_right_or_an_error(tmp_path: Path) -> None:
+    path, wrong = tmp_path / "x.csv", []
+    for name, encodings in ENCODED.items():
+        for encoding in (*encodings.split(), *OTHERS):
+            path.write_bytes(TABLE.format(name).encode(encoding, "replace"))
+            try:
+                found = read(path)[0][1].name
+            except BioclinError:
+                found = ""
+            lossless = TABLE.format(name).encode(encoding, "replace").decode(encoding)
+            expected = "" if encoding in OTHERS else name
+            if found != expected and name in lossless:
+                wrong.append((name, encoding, found))
+    assert wrong == []
+
+
+FAULTS = {
+    # two encodings in one file
+    "Úlcera".encode() + b"\nA3;" + "Úlcera".encode("cp1252"): "line 4: is not in the encoding of",
+    # UTF-8 that was taken for Windows-1252 and saved again
+    "Úlcera".encode().decode("cp1252").encode(): "1 of its 1 lines with accents have broken",
+    "Диабет".encode("cp1251"): "line 3: is neither UTF-8 nor Windows-1252; .*iconv",
+    "糖尿病".encode("gbk"): "line 3: is neither UTF-8 nor Windows-1252",
+    "Żółtaczka".encode("latin2"): "line 3: is neither UTF-8 nor Windows-1252",
+}
+
+
+def test_characters_that_are_not_sure_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    for columns in (None, {"id": "Código", "name": "Descripción"}, {"id": "1", "name": "2"}):
-        for before in (b"", b"\r\n \n"):
-            path.write_bytes(before + CP1252)
-            number = 1 + before.count(b"\n")
-            with pytest.raises(BioclinError, match=NOT_UTF8.format(f"line {number} is not")):
+    for name, message in FAULTS.items():
+        path.write_bytes(TABLE.encode().replace(b"{}", name))
+        for columns in (None, {"id": "codigo", "name": "nombre"}, {"id": "1", "name": "2"}):
+            with pytest.raises(BioclinError, match=message):
                 read(path, columns=columns)
 
 
-SINGLE_LINES = [
-    (2, 1, False),
-    (1, 2, False),
-    (0, 3, True),
-    (295, 3, True),
-    (296, 3, False),
-    (900, 9, False),
-]
-
-
-def test_single_lines_in_another_encoding_are_counted(tmp_path: Path) -> None:
+def test_lines_in_another_encoding_are_read_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    for n_good, n_wrong, is_error in SINGLE_LINES:
+    for n_good, n_wrong in ((2, 1), (0, 3), (900, 9)):
         rows = ["K25;Úlcera\n"] * n_wrong + [f"A{i};Asma\n" for i in range(n_good)]
         path.write_bytes(("codigo;nombre\n" + "".join(rows)).encode("cp1252"))
-        if is_error:
-            where = f"{n_wrong} of its {1 + n_wrong + n_good} lines are not"
-            with pytest.raises(BioclinError, match=NOT_UTF8.format(where)):
-                read(path)
-        else:
-            concepts, report = read(path)
-            assert len(concepts) == n_good
-            assert report.counts == {"line is not UTF-8": n_wrong}
+        concepts, report = read(path)
+        assert [c.name for c in concepts] == ["Úlcera"] * n_wrong + ["Asma"] * n_good
+        assert report.counts == {"line that is not UTF-8 (read as Windows-1252)": n_wrong}
+    path.write_text("codigo;nombre\nA;Úlcera\nB;Rin\ufffdn\nC;Tos ferina ó\n", "utf-8")
+    assert read(path)[1].places == {
+        "line with broken characters, such as Ã³ for ó (kept)": [f"{path}, line 3"]
+    }
 
 
 def test_a_line_without_end_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.build import KbBuilder
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
-from spacy_bioclin.linking.readers.rf2 import read_rf2
+from spacy_bioclin.linking.readers.releases.rf2 import read_rf2
 
 FSN, SYNONYM, DEFINITION = "900000000000003001", "900000000000013009", "900000000000550004"
 US, GB, ES = "900000000000509007", "900000000000508004", "448879004"

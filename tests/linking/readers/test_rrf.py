@@ -7,7 +7,7 @@ import pytest
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
-from spacy_bioclin.linking.readers.rrf import read_rrf
+from spacy_bioclin.linking.readers.releases.rrf import read_rrf
 
 UMLS = {
     # CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF

@@ -6,7 +6,8 @@ import pytest
 
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
-from spacy_bioclin.linking.readers.table import UNCLOSED, UNREAD, Columns, read_table
+from spacy_bioclin.linking.readers.headers import Columns
+from spacy_bioclin.linking.readers.table import COMMAS, UNCLOSED, UNREAD, read_table
 
 
 def read(
@@ -129,3 +130,91 @@ def test_wrong_tables_are_errors(tmp_path: Path) -> None:
     for text, columns, message in WRONG:
         with pytest.raises(BioclinError, match=message):
             read(tmp_path, text, columns)
+
+
+# Headers -> what is read of the row "1, 2, 3 …": id, name, aliases.
+HEADERS = {
+    "CODIGO;DENOMINACION;SINONIMOS": ("1", "2", ["3"]),
+    "Cód. diagnóstico;Desc. diagnóstico;Desc. corta": ("1", "2", ["3"]),
+    "COD_SERVICIO;COD_PRUEBA;DES_PRUEBA": ("2", "3", []),
+    "CN;ATC;NOMBRE_COMERCIAL": ("1", "3", []),
+    "CIE-10;Diagnóstico": ("1", "2", []),
+    "ICD10CM;Long Title;Short Title": ("1", "2", ["3"]),
+    "LOINC_NUM;LONG_COMMON_NAME;DisplayName": ("1", "2", ["3"]),
+    "code;name_es;name_en;Sinónimos (inglés)": ("1", "2", ["3", "4"]),
+    "code;Español;Inglés": ("1", "2", ["3"]),
+    "CODIGO;FOO;SINONIMOS": None,
+    "COD_A;COD_B;DESCRIPCION": None,
+    "COD_A;DES_B;DES_C": None,
+}
+
+
+def test_headers_of_hospitals(tmp_path: Path) -> None:
+    found: dict[str, object] = {}
+    for header in HEADERS:
+        n = header.count(";") + 1
+        try:
+            ((id, name, _, aliases, *_),), _ = read(
+                tmp_path, f"{header}\n{';'.join(str(i + 1) for i in range(n))}\n"
+            )
+            found[header] = (id, name, [alias.text for alias in aliases])
+        except BioclinError as error:
+            assert "no column is recognised as the" in str(error)
+            found[header] = None
+    assert found == HEADERS
+    concepts, _ = read(tmp_path, "code;name_es;name_en\nA;tos;cough\n")
+    assert concepts == [Concept("A", "tos", "es", aliases=(Alias("cough", "en"),))]
+
+
+def test_a_title_above_the_header_is_counted(tmp_path: Path) -> None:
+    concepts, report = read(tmp_path, "Catálogo, versión 3\n\ncodigo;nombre\nA;tos\n")
+    assert concepts == [Concept("A", "tos")] and report.counts == {"line above the header": 1}
+    with pytest.raises(BioclinError, match="line 1: no column"):
+        read(tmp_path, "uno;dos\nA;tos\n")
+
+
+# Cells of a column of synonyms, and the names in them.
+LISTS = [
+    (["HTA; tensión alta|hipertensión"], [["HTA", "tensión alta", "hipertensión"]]),
+    (["HTA, tensión alta", "IAM,infarto"], [["HTA", "tensión alta"], ["IAM", "infarto"]]),
+    (["Diabetes, tipo 2", "arthritis, rheumatoid"], None),
+    (["vitamina 1,25", "N,N-dimetilo"], None),
+    (["a, b; c, d"], [["a, b", "c, d"]]),
+    (["LMA con t(8;21)(q22;q22); LMA (M2, M3)"], [["LMA con t(8;21)(q22;q22)", "LMA (M2, M3)"]]),
+]
+
+
+def test_several_names_in_a_cell(tmp_path: Path) -> None:
+    for cells, names in LISTS:
+        rows = "".join(f'{i}\tx\t"{cell}"\n' for i, cell in enumerate(cells))
+        concepts, report = read(tmp_path, f"code\tname\tsinonimos\n{rows}")
+        found = [[alias.text for alias in concept.aliases] for concept in concepts]
+        assert found == (names or [[cell] for cell in cells])
+    # What the preferred name has is part of its aliases.
+    concepts, _ = read(tmp_path, "code\tname\talias\nA\tLeucemia; BCR-ABL1\tLMC; BCR-ABL1\n")
+    assert concepts[0].aliases == (Alias("LMC; BCR-ABL1"),)
+    # Commas that are part of a name are said.
+    concepts, report = read(tmp_path, "code\tname\tsinonimos\nA\tx\tDiabetes, tipo 2\n")
+    assert report.counts == {COMMAS.format("sinonimos"): 1}
+    concepts, _ = read(tmp_path, "code\tname\tdescriptor corto\nA\tx\tTos, t(9; 22); fiebre\n")
+    assert concepts[0].aliases == (Alias("Tos, t(9; 22); fiebre"),)
+
+
+RETIRED = {
+    "STATUS": ("ACTIVE TRIAL", "DEPRECATED inactive"),
+    "estado": ("A Activo ALTA", "Baja Inactivo Obsoleto"),
+    "activo": ("1 S Sí true", "0 N No false"),
+    "deprecated": ("0 false no", "1 TRUE yes"),
+    "invalid_reason": ("NULL", "D U"),
+    "Fecha baja": ("31/12/2099 9999-12-31", "2020-01-01 3/2/2019"),
+}
+
+
+def test_retired_rows_are_left_out_and_counted(tmp_path: Path) -> None:
+    for header, (current, retired) in RETIRED.items():
+        values = [*current.split(), "", *retired.split()]
+        rows = "".join(f"{i}\tx\t{value}\n" for i, value in enumerate(values))
+        concepts, report = read(tmp_path, f"code\tname\t{header}\n{rows}")
+        n = len(retired.split())
+        assert len(concepts) == len(values) - n, header
+        assert report.counts == {f"retired: column {header!r} says so": n}

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from sys import intern
 
-from ...errors import BioclinError
-from ..kb.concepts import Alias, Concept, SkipReport, wrong_id
-from .rows import read_rows
+from ....errors import BioclinError
+from ...kb.concepts import Alias, Concept, SkipReport, wrong_id
+from ..rows import read_rows
 
 FSN = "900000000000003001"
 IS_A = "116680003"

@@ -8,11 +8,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import BioclinError
-from ..kb.concepts import Alias, Concept, SkipReport, wrong_id
-from .lines import OPENERS
-from .rows import read_rows
-from .values import language_code
+from ....errors import BioclinError
+from ...kb.concepts import Alias, Concept, SkipReport, wrong_id
+from ..lines import OPENERS
+from ..rows import read_rows
+from ..values import language_code
 
 LAYOUTS = {
     "CONSO": "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF",

@@ -1,0 +1,1 @@
+"""Releases of terminologies: folders or archives of several files, and files of a fixed layout."""
