@@ -10,8 +10,10 @@ rare form of a disease that have too few letters for it.
 """
 
 import argparse
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +31,7 @@ TYPES_OF_KIND = {
     **dict.fromkeys(("drug",), ("D*",)),
     **dict.fromkeys(("anatomy",), ("A*",)),
 }
+STAGE = re.compile("[TNM][0-4X][a-d]?")  # of a tumour, which a leukaemia has for its name
 # Words of the rare form of a common disease.
 RARE = frozenset(
     stem(word)
@@ -54,6 +57,8 @@ class ShortNames(NamedTuple):
         """Check whether a disease or symptom may have a short name."""
         if len(name) > MAX_SHORT or not is_clinical(concept):
             return True
+        if STAGE.fullmatch(name):
+            return False
         allowed = self.allowed.get(fold_short(name))
         return not is_too_short(concept, name) if allowed is None else concept.id in allowed
 
@@ -64,7 +69,9 @@ def read_short_names(concepts: Iterable[Concept], lang: str) -> ShortNames:
     A short form that the lexicon of the language does not have is read as in the other one, but no
     concept gets it as a name.
     """
+    concepts = list(concepts)
     named = _index_names(concepts)
+    spanish = {c.id for c in concepts if any(alias.lang == "es" for alias in c.aliases)}
     first: dict[str, dict[str, Alias]] = defaultdict(dict)
     allowed: dict[str, frozenset[str]] = {}
     for one in sorted(LANGS, key=lambda other: other != lang):
@@ -76,26 +83,32 @@ def read_short_names(concepts: Iterable[Concept], lang: str) -> ShortNames:
             form = meanings[0]
             if one == lang and ids[0] and len(form.short) > 1:
                 # The sources have few Spanish names, so that a long form may be the only one.
-                if lang == "es" and not _find(named, form.kind, form.long):
+                is_known = ids[0] in spanish and _find(named, form.kind, form.long)
+                if lang == "es" and not is_known:
                     first[ids[0]][form.long[0]] = Alias(form.long[0], lang)
                 first[ids[0]][form.short] = Alias(form.short, lang)
     return ShortNames({id: tuple(names.values()) for id, names in first.items()}, allowed)
 
 
-def _index_names(concepts: Iterable[Concept]) -> dict[str, dict[str, str]]:
+def _index_names(concepts: Sequence[Concept]) -> dict[str, dict[str, str]]:
     """Map each kind to its names: the preferred ones of all concepts, then the others."""
-    concepts = list(concepts)
     named: dict[str, dict[str, str]] = {kind: {} for kind in TYPES_OF_KIND}
     for wants_preferred in (True, False):
         for concept in concepts:
-            names = [concept.name]
-            if not wants_preferred:
-                names = [alias.text for alias in concept.aliases]
+            labels = preferred_names(concept)
+            names = labels if wants_preferred else [alias.text for alias in concept.aliases]
             for kind, types in TYPES_OF_KIND.items():
                 if any(is_type(one, types) for one in concept.types):
                     for name in names:
                         named[kind].setdefault(name_key(name), concept.id)
     return named
+
+
+def preferred_names(concept: Concept) -> list[str]:
+    """List the preferred name of a concept, and its first Spanish one if that is HPO's label: the
+    Disease Ontology has Spanish synonyms only."""
+    spanish = (alias.text for alias in concept.aliases if alias.lang == "es")
+    return [concept.name, *(islice(spanish, 1) if "hp" in concept.types else ())]
 
 
 def _find(named: Mapping[str, Mapping[str, str]], kind: str, names: Iterable[str]) -> str:

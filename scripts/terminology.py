@@ -18,11 +18,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import combinations, islice
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.short_names import MAX_SHORT, ShortNames, is_clinical, rare_words, read_short_names
+from scripts.short_names import (
+    MAX_SHORT,
+    ShortNames,
+    is_clinical,
+    preferred_names,
+    rare_words,
+    read_short_names,
+)
 from spacy_bioclin.catalog.tasks import DOWNLOADS
 from spacy_bioclin.linking.kb.build import build_kb
 from spacy_bioclin.linking.kb.concepts import BROADER, Alias, Concept, SkipReport
@@ -408,10 +415,7 @@ def resolve(
     for id in ours.keys() - by_id.keys():
         report.skip("id of our own names that no source has", id)
     for concept in filter(is_clinical, concepts):
-        # The first Spanish name is HPO's label; the Disease Ontology has Spanish synonyms only.
-        spanish = (alias.text for alias in concept.aliases if alias.lang == "es")
-        labels = islice(spanish, 1) if "hp" in concept.types else ()
-        for name in (concept.name, *labels):
+        for name in preferred_names(concept):
             owner.setdefault(spelling(name), concept.id)
     for name, id in _find_main(filter(is_clinical, concepts)).items():
         owner.setdefault(name, id)
@@ -438,11 +442,11 @@ def _find_main(concepts: Iterable[Concept]) -> dict[str, str]:
     """
     having: dict[str, dict[str, tuple[bool, int]]] = defaultdict(dict)
     for concept in concepts:
-        key = name_key(concept.name)
+        keys = {name_key(name) for name in preferred_names(concept)}
         ids = (concept.id, *concept.alternative_ids)
         n_sources = len({_source(id) for id in ids} & set(RANK))
         for alias in concept.aliases:
-            weight = (name_key(alias.text) == key, n_sources)
+            weight = (name_key(alias.text) in keys, n_sources)
             having[spelling(alias.text)][concept.id] = weight
     found = {}
     for name, weights in having.items():
@@ -505,8 +509,10 @@ def read_terminology(data: Path, lang: str, report: SkipReport) -> list[Concept]
         for record in read(data, file, report):
             ours[record.id] = add(ours.get(record.id), record)
     shorts = read_short_names(joined, lang)
+    given = {spelling(alias.text) for record in ours.values() for alias in record.aliases}
     for id, names in shorts.first.items():
-        ours[id] = add(ours.get(id), Concept(id, "", lang, names))
+        more = tuple(name for name in names if spelling(name.text) not in given)
+        ours[id] = add(ours.get(id), Concept(id, "", lang, more))
     resolved = mark_broader(list(resolve(joined, ours, shorts, report)))
     codes = {record.id: record.xrefs for record in read(data, ICD10CM, report)}
     return [thin(replace_codes(concept, codes), lang) for concept in resolved]

@@ -114,6 +114,7 @@ SEVERAL = {
     "components.ents.factory": "bioclin_ents",
     "components.ents.spans_keys": ["clinical"],
     "components.ents.prefer": [],
+    "components.ents.parts": [],
     **{
         f"corpora.{split}.{key}": value
         for split in ("train", "dev")
