@@ -248,11 +248,10 @@ def _make_code(
             concept["coding"] = [{**coding, "display": mention.name} if mention.name else coding]
         for other in mention.codes:
             translated = namespaces.normalize(other.system, other.code)
-            coding = {"system": translated.system, "code": translated.value}
             # Of several codes, the note does not say which is meant.
-            if translated.system is None or other.match == SEVERAL or translated == code:
-                continue
-            concept.setdefault("coding", []).append(coding)
+            if translated.system and other.match != SEVERAL and translated != code:
+                coding = {"system": translated.system, "code": translated.value}
+                concept.setdefault("coding", []).append(coding)
     else:
         counts["mentions without an id"] += 1
     if settings.words:
