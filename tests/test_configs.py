@@ -190,6 +190,7 @@ FLAGSHIP = {
     "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "assertions", "ents", "cleaner"],
     "components.transformer.model.lower_capitals": True,
     "components.ents.prefer": ["TEST"],
+    "components.ents.parts": ["ANATOMY", "SPECIES", "TUMOR_MORPHOLOGY", "GENE", "PROTEIN"],
     "components.ner.threshold": 0.3,
     "corpora.train.tasks": {},
     "corpora.dev.tasks": {},
