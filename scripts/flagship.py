@@ -413,8 +413,8 @@ def assemble(
     nlp.add_pipe("bioclin_phi_rules", "rules", after="phi")
     nlp.add_pipe("bioclin_context", "context", after="ents", config={"tagged": TAGGED})
     nlp.add_pipe("bioclin_measurements", "measurements", after="context")
-    linker = {"kb": str(kb), **linker_settings(nlp.lang)}
-    nlp.add_pipe("bioclin_linker", "linker", after="measurements", config=linker)
+    linker = {"kb": str(kb), "spans_key": COMMON_LAYER, **linker_settings(nlp.lang)}
+    nlp.add_pipe("bioclin_linker", "linker", before="ents", config=linker)
     nlp.add_pipe("bioclin_deid", "deid", before="cleaner")
     recipe = read_recipe(nlp.lang)
     phi = [name for name, heads in find_tasks(recipe)["dev"].items() if "phi" in heads]

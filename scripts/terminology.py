@@ -15,20 +15,28 @@ and anatomy of MeSH are left out, because their names differ.
 import argparse
 import os
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations, islice
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scripts.short_names import (
+    MAX_SHORT,
+    ShortNames,
+    is_clinical,
+    preferred_names,
+    rare_words,
+    read_short_names,
+)
 from spacy_bioclin.catalog.tasks import DOWNLOADS
 from spacy_bioclin.linking.kb.build import build_kb
-from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
+from spacy_bioclin.linking.kb.concepts import BROADER, Alias, Concept, SkipReport
 from spacy_bioclin.linking.kb.knowledge_base import KnowledgeBase
 from spacy_bioclin.linking.names.normalize import name_key, normalize
 from spacy_bioclin.linking.readers import read_concepts
 from spacy_bioclin.linking.readers.sources import Source
-from spacy_bioclin.tokenization.short_forms import load_short_forms
 
 CC0 = "CC0 1.0, Disease Ontology (https://disease-ontology.org), release 2026-07-31"
 DO_2015 = "CC BY 3.0 (CC0 1.0 since), Disease Ontology, release 2015-11-11"
@@ -67,9 +75,27 @@ OURS = File(
     {"id": "id", "alias": "alias"},
     "es",
 )
+# Brand names of drugs, which count as English, so that they are not shown as preferred names.
+BRANDS_EN, BRANDS_ES = (
+    OURS._replace(path=str(Path(__file__).with_name(f"brands_{lang}.tsv")), lang="en")
+    for lang in ("en", "es")
+)
+BRANDS = {"es": (BRANDS_ES, BRANDS_EN), "en": (BRANDS_EN,)}
+# Codes of frequent concepts, by the index of ICD-10-CM; they replace those of the sources.
+ICD10CM = File(
+    str(Path(__file__).with_name("icd10cm.tsv")),
+    "table",
+    "MIT, spacy-bioclin; codes of ICD-10-CM, which is in the public domain (NCHS)",
+    {"id": "id", "xref": "xref"},
+)
 # The first file of each names the ids that exist; the others add to them.
 DOID = (
-    File("doid/HumanDO_hierarchy.tsv", "table", CC0, {"id": "id", "name": "label"}),
+    File(
+        "doid/HumanDO_hierarchy.tsv",
+        "table",
+        CC0,
+        {"id": "id", "name": "label", "parent": "subClassOf"},
+    ),
     File("doid/MESHinDO.tsv", "table", CC0, {"id": "id", "xref": "xrefs"}),
     File("doid/DO_cancer_slim.obo", "obo", CC0),
     File("doid/DO_rare_slim.obo", "obo", CC0),
@@ -96,17 +122,17 @@ MESH_DISEASES = File("mesh/mesh_disease_scr.tsv", "mesh-tsv", NLM)
 # plants), genes. Procedures and anatomy (not of animals, plants, bacteria or viruses).
 BRANCHES = re.compile(r"C|F01\.145|F03|D|B0(1\.050|1\.300|3|4)|G05\.360\.340\.024\.340")
 ENGLISH_BRANCHES = re.compile(r"E0[1-6]|A(0[1-9]|1[0-24-7])")
-CLINICAL = re.compile("doid|hp|C|F")
 # HPO's terms of inheritance, onset, course, frequency and severity are no findings.
 FINDINGS = "HP:0000118"
-# Registers whose bare ids are passed on. SNOMED CT's are left out, because it is licensed.
+# Registers whose bare ids are passed on, as the open terminologies publish them.
 REGISTERS = {"MESH": "MESH", "MSH": "MESH", "DOID": "DOID", "HP": "HP", "UMLS_CUI": "UMLS"}
 REGISTERS |= {"UMLS": "UMLS", "ICD10CM": "ICD10CM", "ORDO": "ORPHA", "MIM": "OMIM", "OMIM": "OMIM"}
+REGISTERS |= {"SNOMEDCT": "SNOMEDCT", "SNOMEDCT_US": "SNOMEDCT", "Orphanet": "ORPHA"}
+RELEASE = re.compile(r"_20\d\d(_\d\d)*$")  # of a register: SNOMEDCT_US_2025_09_01
 # Systematic names and codes of chemicals: brackets, several numbers, or many letters.
 SYSTEMATIC = re.compile(r"[()\[\]]|\d\D+\d\D+\d|.{51}")
 # Spanish has neither double consonants nor z before e and i.
 DOUBLE, SOFT_Z = re.compile(r"(?<=[a-z])([bdfglmnpst])\1"), re.compile("z(?=[ei])")
-LINKED_KINDS = ("disease", "symptom", "procedure", "test", "drug", "anatomy")
 RANK = ("DOID", "HP", "MESH")
 # How the pipelines link to it: labels that are linked, and the types that each may mean. Types are
 # doid, hp, and of MeSH the letter and two digits of the branch.
@@ -122,12 +148,12 @@ TYPES = {
 ENGLISH_TYPES = {"PROCEDURE": ["E*"], "TEST": ["E*"], "ANATOMY": ["A*"]}
 # Lowest probability of a link, chosen by benchmarks/linking/open_terminology.py.
 THRESHOLD = 0.55
-MAX_SHORT = 4  # letters of a short form that may end in "s"
 
 
 def read_source(data: Path, files: Iterable[File], report: SkipReport) -> dict[str, Concept]:
     """Read the files of a source, and join the records of each id.
 
+    References to a register are those of the first file that has any: the newest one.
     data (Path): Folder with the files.
     RETURNS (dict[str, Concept]): Id -> concept, of the ids in the first file.
     """
@@ -137,6 +163,10 @@ def read_source(data: Path, files: Iterable[File], report: SkipReport) -> dict[s
         for record in read(data, file, report):
             if file.format == "mesh-tsv":
                 record = _mesh_record(record)
+            before = found[record.id].xrefs if record.id in found else ()
+            there = {_source(xref) for xref in before}
+            kept = (xref for xref in references(record) if _source(xref) not in there)
+            record = record._replace(xrefs=tuple(kept))
             if known is None or record.id in known:
                 found[record.id] = add(found.get(record.id), record)
             elif record.name:
@@ -178,6 +208,7 @@ def references(concept: Concept) -> list[str]:
     found: dict[str, None] = {}
     for one in (one for xref in concept.xrefs for one in xref.split(",")):
         prefix, _, id = one.strip().partition(":")
+        prefix = RELEASE.sub("", prefix)
         if prefix in REGISTERS and id:
             found[f"{REGISTERS[prefix]}:{id}"] = None
     return sorted(found)
@@ -212,7 +243,7 @@ def select_mesh(concepts: dict[str, Concept], lang: str) -> Iterator[Concept]:
         elif any(tree.startswith("C22") for tree in concept.types):  # of animals
             continue
         concept = concept._replace(types=tuple(sorted(set(types))))
-        if lang == "es" and not _clinical(concept):
+        if lang == "es" and not is_clinical(concept):
             concept = concept._replace(aliases=(*concept.aliases, *spanish_spellings(concept)))
         if types:
             yield concept
@@ -248,7 +279,8 @@ def join(concepts: Iterable[Concept]) -> list[Concept]:
             continue
         concept = by_id[id]
         for other in others:
-            concept = add(concept, by_id[other])
+            xrefs = agree(concept.xrefs, by_id[other].xrefs)
+            concept = add(concept, by_id[other])._replace(xrefs=xrefs)
         if "HP" in members:  # its labels are the only translated ones, so they come first
             concept = concept._replace(aliases=by_id[members["HP"]].aliases + concept.aliases)
         joined.append(
@@ -261,6 +293,16 @@ def join(concepts: Iterable[Concept]) -> list[Concept]:
     return sorted(joined, key=lambda concept: concept.id)
 
 
+def agree(ours: Sequence[str], theirs: Sequence[str]) -> tuple[str, ...]:
+    """Join the references of two sources: of a register that both have, those of both if any."""
+    common = {_source(xref) for xref in set(ours) & set(theirs)}
+    return tuple(
+        xref
+        for xref in dict.fromkeys((*ours, *theirs))
+        if _source(xref) not in common or (xref in ours and xref in theirs)
+    )
+
+
 def _same(by_id: Mapping[str, Concept]) -> Iterator[tuple[float, str, str]]:
     """Yield pairs of ids that mean the same, and how unsure that is.
 
@@ -268,7 +310,7 @@ def _same(by_id: Mapping[str, Concept]) -> Iterator[tuple[float, str, str]]:
     other or to the same UMLS id.
     """
     keys = {
-        id: {name_key(text) for text in _names(by_id[id])} for id in by_id if _clinical(by_id[id])
+        id: {name_key(text) for text in _names(by_id[id])} for id in by_id if is_clinical(by_id[id])
     }
     first = {id: name_key(by_id[id].name) for id in keys}
     sharing = defaultdict(list)
@@ -280,6 +322,8 @@ def _same(by_id: Mapping[str, Concept]) -> Iterator[tuple[float, str, str]]:
         if _source(one) == _source(other):
             continue
         ours, theirs = by_id[one], by_id[other]
+        if rare_words(ours.name) != rare_words(theirs.name):
+            continue  # a synonym of the rare form may be the name of the common one
         equal = first[one] == first[other]
         # The references of a narrow concept are often to a broader one, which does not have to be
         # called like it: so the later source's preferred name must be among the other's names.
@@ -292,13 +336,72 @@ def _same(by_id: Mapping[str, Concept]) -> Iterator[tuple[float, str, str]]:
             yield -(2 * exact + equal + refers + umls + shared), one, other
 
 
+def mark_broader(concepts: Sequence[Concept]) -> Iterator[Concept]:
+    """Mark references to what means more than the concept.
+
+    That is a range of codes, the heading of another code of the concept, or the id of another
+    concept. What several concepts refer to is that of the one with the fewest codes of the
+    register, of several the one that is an ancestor of the others; for all others it is broader.
+    """
+    ids = {concept.id: concept.id for concept in concepts}
+    ids |= {id: concept.id for concept in concepts for id in concept.alternative_ids}
+    named = {concept.name: concept.id for concept in concepts if "doid" in concept.types}
+    parents = {
+        concept.id: {ids.get(parent) or named.get(parent, "") for parent in concept.parents}
+        for concept in concepts
+    }
+    above = cache(lambda id: _find_above(id, parents))
+    owners: dict[str, dict[str, int]] = defaultdict(dict)
+    for concept in concepts:
+        counts = Counter(_source(xref) for xref in concept.xrefs if not _is_heading(xref, concept))
+        for xref in concept.xrefs:
+            owners[xref][concept.id] = counts[_source(xref)]
+
+    def is_own(xref: str, concept: Concept) -> bool:
+        if _is_heading(xref, concept):
+            return False
+        if ids.get(xref, xref) != xref:  # joined with another concept, or with this one
+            return ids[xref] == concept.id
+        fewest = min(owners[xref].values())
+        closest = {id for id, n in owners[xref].items() if n == fewest}
+        return [id for id in closest if not above(id) & closest] == [concept.id]
+
+    for concept in concepts:
+        xrefs = (xref if is_own(xref, concept) else BROADER + xref for xref in concept.xrefs)
+        yield concept._replace(xrefs=tuple(xrefs))
+
+
+def _is_heading(xref: str, concept: Concept) -> bool:
+    """Check whether a code of ICD is a range, or the heading of another code of the concept."""
+    if not xref.startswith("ICD"):
+        return False
+    codes = [one for one in concept.xrefs if "-" not in one and one != xref]
+    return "-" in xref or any(one.startswith(xref) for one in codes)
+
+
+def _find_above(id: str, parents: Mapping[str, Collection[str]]) -> set[str]:
+    """Find all ancestors of a concept."""
+    found: set[str] = set()
+    stack = [id]
+    while stack:
+        new = set(parents.get(stack.pop(), ())) - found
+        found |= new
+        stack += new
+    return found - {id}
+
+
 def resolve(
-    concepts: Iterable[Concept], ours: Mapping[str, Concept], report: SkipReport
+    concepts: Iterable[Concept],
+    ours: Mapping[str, Concept],
+    shorts: ShortNames,
+    report: SkipReport,
 ) -> Iterator[Concept]:
     """Leave out aliases that are the preferred name of another concept: "stroke" is not every
-    cerebrovascular disease. Our own names, and HPO's Spanish labels, are preferred names, too.
+    cerebrovascular disease. Our own names, and HPO's Spanish labels, are preferred names, too. An
+    alias of several concepts stays with the one of most sources.
 
     ours (Mapping[str, Concept]): Id -> our own names, which are added.
+    shorts (ShortNames): What short names may mean.
     """
     concepts = [
         concept._replace(aliases=ours[concept.id].aliases + concept.aliases)
@@ -306,24 +409,52 @@ def resolve(
         else concept
         for concept in concepts
     ]
-    owner = {spelling(a.text): id for id, more in ours.items() for a in more.aliases}
-    for id in ours.keys() - {concept.id for concept in concepts}:
-        report.skip(f"id that {Path(OURS.path).name} has alone", id)
-    for concept in filter(_clinical, concepts):
-        # The first Spanish name is HPO's label; the Disease Ontology has Spanish synonyms only.
-        spanish = (alias.text for alias in concept.aliases if alias.lang == "es")
-        labels = islice(spanish, 1) if "hp" in concept.types else ()
-        for name in (concept.name, *labels):
+    given = {spelling(a.text): id for id, more in ours.items() for a in more.aliases}
+    owner = dict(given)
+    by_id = {concept.id: concept for concept in concepts}
+    for id in ours.keys() - by_id.keys():
+        report.skip("id of our own names that no source has", id)
+    for concept in filter(is_clinical, concepts):
+        for name in preferred_names(concept):
             owner.setdefault(spelling(name), concept.id)
+    for name, id in _find_main(filter(is_clinical, concepts)).items():
+        owner.setdefault(name, id)
+
+    def is_kept(concept: Concept, name: str) -> bool:
+        own = owner.get(spelling(name), concept.id)
+        if own == concept.id:
+            return spelling(name) in given or shorts.allows(concept, name)
+        # Labels tell a disease and a chemical of one name apart.
+        return own in by_id and is_clinical(by_id[own]) != is_clinical(concept)
+
     for concept in concepts:
-        kept = tuple(
-            alias
-            for alias in concept.aliases
-            if not _clinical(concept) or owner.get(spelling(alias.text), concept.id) == concept.id
-        )
+        kept = tuple(alias for alias in concept.aliases if is_kept(concept, alias.text))
         if n := len(concept.aliases) - len(kept):
-            report.skip("alias that is the preferred name of another concept", concept.id, n)
+            report.skip("alias that is rather the name of another concept", concept.id, n)
         yield concept._replace(aliases=kept)
+
+
+def _find_main(concepts: Iterable[Concept]) -> dict[str, str]:
+    """Find the concept that an alias of several most probably means: the one with the stems of the
+    alias in its preferred name, else the only one that most sources have.
+
+    RETURNS (dict[str, str]): Spelling of an alias -> id of the concept.
+    """
+    having: dict[str, dict[str, tuple[bool, int]]] = defaultdict(dict)
+    for concept in concepts:
+        keys = {name_key(name) for name in preferred_names(concept)}
+        ids = (concept.id, *concept.alternative_ids)
+        n_sources = len({_source(id) for id in ids} & set(RANK))
+        for alias in concept.aliases:
+            weight = (name_key(alias.text) in keys, n_sources)
+            having[spelling(alias.text)][concept.id] = weight
+    found = {}
+    for name, weights in having.items():
+        best = max(weights.values())
+        main = [id for id, weight in weights.items() if weight == best]
+        if len(weights) > len(main) == 1:
+            found[name] = main[0]
+    return found
 
 
 def spelling(name: str) -> str:
@@ -335,10 +466,6 @@ def spelling(name: str) -> str:
 
 def _names(concept: Concept) -> list[str]:
     return [concept.name, *(alias.text for alias in concept.aliases)]
-
-
-def _clinical(concept: Concept) -> bool:
-    return any(CLINICAL.match(type) for type in concept.types)
 
 
 def _source(id: str) -> str:
@@ -357,10 +484,10 @@ def thin(concept: Concept, lang: str) -> Concept:
     names = [Alias(concept.name, concept.lang), *concept.aliases]
     if lang == "en":
         names = [name for name in names if name.lang == lang]
-    names.sort(key=lambda name: name.lang != lang)
+    names.sort(key=lambda name: (name.lang != lang, lang == "es" and name.text.isupper()))
     kept: dict[str, Alias] = {}
     for name in names:
-        if name is names[0] or _clinical(concept) or not SYSTEMATIC.search(name.text):
+        if name is names[0] or is_clinical(concept) or not SYSTEMATIC.search(name.text):
             kept.setdefault(spelling(name.text), name)
     first, *aliases = kept.values()
     return concept._replace(
@@ -376,39 +503,33 @@ def read_terminology(data: Path, lang: str, report: SkipReport) -> list[Concept]
     chosen = [concept._replace(types=("doid",)) for concept in do.values()]
     chosen += [hp[id]._replace(types=("hp",)) for id in findings(hp)]
     chosen += select_mesh(mesh, lang)
-    chosen = [concept._replace(xrefs=tuple(references(concept))) for concept in chosen]
     ours = {record.id: record for record in read(data, OURS, report)} if lang == "es" else {}
     joined = join(chosen)
-    for id, shorts in find_short_forms(joined, lang).items():
-        ours[id] = add(ours.get(id), Concept(id, "", lang, shorts))
-    return [thin(concept, lang) for concept in resolve(joined, ours, report)]
+    for file in BRANDS[lang]:
+        for record in read(data, file, report):
+            ours[record.id] = add(ours.get(record.id), record)
+    shorts = read_short_names(joined, lang)
+    given = {spelling(alias.text) for record in ours.values() for alias in record.aliases}
+    for id, names in shorts.first.items():
+        more = tuple(name for name in names if spelling(name.text) not in given)
+        ours[id] = add(ours.get(id), Concept(id, "", lang, more))
+    resolved = mark_broader(list(resolve(joined, ours, shorts, report)))
+    codes = {record.id: record.xrefs for record in read(data, ICD10CM, report)}
+    return [thin(replace_codes(concept, codes), lang) for concept in resolved]
 
 
-def find_short_forms(concepts: Iterable[Concept], lang: str) -> dict[str, tuple[Alias, ...]]:
-    """Find the short forms of our lexicon by their long forms: "T2DM", "IRC".
-
-    Of a short form of several meanings, only the first counts, which is right without a cue.
-
-    RETURNS (dict[str, tuple[Alias, ...]]): Id of a concept -> its short forms.
-    """
-    named: dict[str, str] = {}
-    for wants_preferred in (True, False):
-        for concept in concepts:
-            for name in [concept.name] if wants_preferred else _names(concept):
-                named.setdefault(name_key(name), concept.id)
-    found: dict[str, dict[str, Alias]] = defaultdict(dict)
-    for meanings in load_short_forms(lang).values():
-        form = meanings[0]
-        if form.kind in LINKED_KINDS and len(form.short) > 1:
-            keys = [name_key(name) for name in (form.english, *form.long) if name]
-            if id := next((named[key] for key in keys if key in named), None):
-                found[id][form.short] = Alias(form.short, lang)
-    return {id: tuple(aliases.values()) for id, aliases in found.items()}
+def replace_codes(concept: Concept, codes: Mapping[str, tuple[str, ...]]) -> Concept:
+    """Replace the ICD-10-CM codes of a concept by ours: id -> codes."""
+    if concept.id not in codes:
+        return concept
+    others = (xref for xref in concept.xrefs if not xref.removeprefix(BROADER).startswith("ICD"))
+    return concept._replace(xrefs=(*others, *codes[concept.id]))
 
 
 def describe(data: Path, lang: str) -> list[dict[str, str | int]]:
     """Describe the files that are read, with their licences."""
     files = [*DOID, DOID_ES, *HP, *MESH, MESH_DISEASES, *([OURS] if lang == "es" else [])]
+    files += (*BRANDS[lang], ICD10CM)
     found = []
     for file in files:
         found += Source(data / file.path, file.format, (data / file.path,)).describe(file.licence)

@@ -114,6 +114,7 @@ SEVERAL = {
     "components.ents.factory": "bioclin_ents",
     "components.ents.spans_keys": ["clinical"],
     "components.ents.prefer": [],
+    "components.ents.parts": [],
     **{
         f"corpora.{split}.{key}": value
         for split in ("train", "dev")
@@ -189,6 +190,7 @@ FLAGSHIP = {
     "nlp.pipeline": ["sentences", "transformer", "ner", "phi", "assertions", "ents", "cleaner"],
     "components.transformer.model.lower_capitals": True,
     "components.ents.prefer": ["TEST"],
+    "components.ents.parts": ["ANATOMY", "SPECIES", "TUMOR_MORPHOLOGY", "GENE", "PROTEIN"],
     "components.ner.threshold": 0.3,
     "corpora.train.tasks": {},
     "corpora.dev.tasks": {},

@@ -21,6 +21,7 @@ from .docs import (
     mention_texts,
     set_abbreviations,
     set_candidates,
+    set_codes,
     set_kb_ids,
 )
 from .kb.knowledge_base import KnowledgeBase
@@ -65,7 +66,7 @@ class DocLinks(NamedTuple):
 
 
 class ConceptLinker(Pipe):
-    """Write `kb_id_` of entities or of the spans of a key, `span._.candidates` and
+    """Write `kb_id_` of entities or of the spans of a key, `span._.candidates`, `span._.codes` and
     `doc._.abbreviations`. Ids of the parts of a composite mention are joined by "|".
 
     Add it after the component that finds the entities.
@@ -239,6 +240,7 @@ class ConceptLinker(Pipe):
             spans = get_spans(doc, self.spans_key)
             for i, link in found.links.items():
                 set_candidates(spans[i], link.candidates)
+                set_codes(spans[i], link.codes)
             set_kb_ids(doc, self.spans_key, {i: link.kb_id for i, link in found.links.items()})
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
@@ -299,6 +301,7 @@ make_linker = Language.factory(
         "doc.ents",
         "doc.spans",
         "span._.candidates",
+        "span._.codes",
         "doc._.abbreviations",
         "doc._.abbreviation_offsets",
         "span._.long_form",

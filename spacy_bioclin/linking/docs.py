@@ -1,7 +1,7 @@
 """What a linker reads from a Doc and writes to it.
 
-Candidates and offsets of abbreviations are plain values in `doc.user_data`, which DocBin, bytes and
-other processes keep.
+Candidates, codes and offsets of abbreviations are plain values in `doc.user_data`, which DocBin,
+bytes and other processes keep.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,18 +17,21 @@ from ..tokenization.defined_abbreviations import (
 )
 from ..tokenization.long_forms import make_long_form
 from .candidates import Candidate
+from .references import Code, Codes, group_codes
 
 # The form of the key of an extension: spaCy's warnings show the whole value under another key, as
 # 0.2 and before had it.
 CANDIDATES_KEY: Any = ("._.", "bioclin_candidates", None, None)
 ABBREVIATIONS_KEY: Any = ("._.", "bioclin_abbreviations", None, None)
+CODES_KEY: Any = ("._.", "bioclin_codes", None, None)
 
 
 def install_extensions() -> None:
-    """Register `span._.candidates`, `doc._.abbreviations`, `span._.long_form` and
+    """Register `span._.candidates`, `span._.codes`, `doc._.abbreviations`, `span._.long_form` and
     `doc._.abbreviation_offsets`."""
     getters: list[tuple[Any, str, Any]] = [
         (Span, "candidates", get_candidates),
+        (Span, "codes", get_codes),
         (Doc, "abbreviations", get_abbreviations),
         (Span, "long_form", get_long_form),
         (Doc, "abbreviation_offsets", get_abbreviation_offsets),
@@ -42,6 +45,16 @@ def get_candidates(span: Span) -> list[Candidate]:
     """List what a span may mean, best first; empty if nothing is known."""
     rows = _stored(span.doc, CANDIDATES_KEY, {}).get(_key(span), ())
     return [Candidate(*row) for row in rows]
+
+
+def get_codes(span: Span) -> dict[str, Codes]:
+    """Get the codes of the concept of a span by terminology: "ICD10CM" -> its codes."""
+    return group_codes(list_codes(span))
+
+
+def list_codes(span: Span) -> list[Code]:
+    """List the codes of the concept of a span, of each part of a composite mention."""
+    return [Code(*row) for row in _stored(span.doc, CODES_KEY, {}).get(_key(span), ())]
 
 
 def get_abbreviations(doc: Doc) -> list[Span]:
@@ -89,6 +102,12 @@ def set_candidates(span: Span, candidates: Iterable[Candidate]) -> None:
     """Store the candidates of a span."""
     kept = span.doc.user_data.setdefault(CANDIDATES_KEY, {})
     kept[_key(span)] = [list(candidate) for candidate in candidates]
+
+
+def set_codes(span: Span, codes: Iterable[Code]) -> None:
+    """Store the codes of a span."""
+    kept = span.doc.user_data.setdefault(CODES_KEY, {})
+    kept[_key(span)] = [list(code) for code in codes]
 
 
 def set_abbreviations(doc: Doc, abbreviations: Iterable[Abbreviation]) -> None:

@@ -14,6 +14,7 @@ from .names.composites import split_composite
 from .names.normalize import name_key
 from .notes import Evidence, NoteConcepts, Question, add_support
 from .ranking import Ranker
+from .references import Code, find_codes
 
 # Mentions whose links are cached, because notes of one hospital repeat themselves.
 MAX_REMEMBERED = 50_000
@@ -53,10 +54,12 @@ class Link(NamedTuple):
     kb_id (str): Id of the concept; of a composite mention several ids joined by "|"; "" is NIL.
     candidates (tuple[Candidate, ...]): The most probable ones; of a composite mention, those of its
         first part, then of the others.
+    codes (tuple[Code, ...]): Those of the concept.
     """
 
     kb_id: str
     candidates: tuple[Candidate, ...]
+    codes: tuple[Code, ...]
 
 
 class Linker:
@@ -182,7 +185,8 @@ class Linker:
                 for one, part in zip(ranked, names, strict=True)
                 for i in one.order[: self.n_shown]
             ]
-            links.append(Link(self._choose(ranked), tuple(shown)))
+            kb_id = self._choose(ranked)
+            links.append(Link(kb_id, tuple(shown), find_codes(self.generator.kb, kb_id)))
         return links
 
     def _rank(

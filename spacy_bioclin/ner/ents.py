@@ -1,7 +1,7 @@
 """`bioclin_ents`: fill `doc.ents` with the best spans of span groups that do not overlap."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import isnan
 
 from spacy.language import Language
@@ -12,7 +12,7 @@ from ..errors import BioclinError, BioclinWarning
 from ..spans import get_probabilities, get_spans, install_extensions, set_spans
 from .pipe import DOUBTFUL
 
-DEFAULT_CONFIG = {"spans_keys": ["clinical"], "prefer": []}
+DEFAULT_CONFIG = {"spans_keys": ["clinical"], "prefer": [], "parts": []}
 PHI = "phi"
 # Factories that write PHI to the span group of their setting `spans_key`.
 PHI_FACTORIES = ("bioclin_phi_rules", "bioclin_deid")
@@ -21,25 +21,44 @@ CERTAIN = 1.0
 
 
 def choose_spans(
-    bounds: Sequence[tuple[int, int]], probabilities: Sequence[float], labels: Sequence[str]
+    bounds: Sequence[tuple[int, int]],
+    probabilities: Sequence[float],
+    labels: Sequence[str],
+    *,
+    linked: Collection[int] = (),
+    parts: Collection[str] = (),
 ) -> list[int]:
     """Choose spans that do not overlap, the best first.
 
     The best is the most probable span. Of equally probable spans it is the longest, then the one
-    that starts first, then the one whose label is first in the alphabet, then the first one given.
+    that was more probable by itself, then the one that starts first, then the one whose label is
+    first in the alphabet, then the first one given. A linked span is as probable as any that it
+    overlaps, so that "breast cancer" wins over "cancer"; a span is as probable as a part of it.
     bounds (Sequence[tuple[int, int]]): First token of each span, and the token behind its last one.
     probabilities (Sequence[float]): One for each span.
     labels (Sequence[str]): One for each span.
+    linked (Collection[int]): Indices of the spans whose concept is known.
+    parts (Collection[str]): Labels of what may be part of a longer span of another label.
     RETURNS (list[int]): Indices of the chosen spans, in the order of the text. A span of no token
         is never chosen.
     """
+    n_tokens = max((end for _, end in bounds), default=0)
+    # Of each token, the highest probability of the spans on it, and of the parts among them.
+    highest, highest_part = [0.0] * n_tokens, [0.0] * n_tokens
+    for (start, end), p, label in zip(bounds, probabilities, labels, strict=True):
+        for i in range(start, end):
+            highest[i] = max(highest[i], p)
+            if label in parts:
+                highest_part[i] = max(highest_part[i], p)
 
-    def rank(i: int) -> tuple[float, int, int, str]:
+    def rank(i: int) -> tuple[float, int, float, int, str]:
         start, end = bounds[i]
-        return -probabilities[i], start - end, start, labels[i]
+        near = highest if i in linked else [] if labels[i] in parts else highest_part
+        raised = max([probabilities[i], *near[start:end]])
+        return -raised, start - end, -probabilities[i], start, labels[i]
 
     # A byte for each token: whatever overlaps, looking for a taken one costs next to nothing.
-    taken = bytearray(max((end for _, end in bounds), default=0))
+    taken = bytearray(n_tokens)
     chosen = []
     for i in sorted(range(len(bounds)), key=rank):
         start, end = bounds[i]
@@ -55,7 +74,9 @@ def choose_spans(
     requires=["doc.spans"],
     default_config=DEFAULT_CONFIG,
 )
-def make_ents(nlp: Language, name: str, spans_keys: list[str], prefer: list[str]) -> "BestEnts":
+def make_ents(
+    nlp: Language, name: str, spans_keys: list[str], prefer: list[str], parts: list[str]
+) -> "BestEnts":
     """Make the component.
 
     nlp (Language): The pipeline.
@@ -63,6 +84,8 @@ def make_ents(nlp: Language, name: str, spans_keys: list[str], prefer: list[str]
     spans_keys (list[str]): Span groups whose spans may become entities.
     prefer (list[str]): Labels that win over all others on the same tokens, the first one first:
         where an X-ray is a TEST and a PROCEDURE, ["TEST"] makes it a TEST.
+    parts (list[str]): Labels of what is often part of a longer entity, which wins over it however
+        probable it is: ["SPECIES"] keeps "infection with E. coli" whole.
     RETURNS (BestEnts): The component.
     RAISES (BioclinError): There is no key, or one of them is a group of PHI.
     """
@@ -81,25 +104,28 @@ def make_ents(nlp: Language, name: str, spans_keys: list[str], prefer: list[str]
                 f'{setting}: the group "{key}" is PHI{why}, and PHI is never written to doc.ents; '
                 "leave it out, and read it from doc.spans"
             )
-    return BestEnts(name, spans_keys, prefer)
+    return BestEnts(name, spans_keys, prefer, parts)
 
 
 class BestEnts(Pipe):
     """Replace `doc.ents` by the best spans of some span groups that do not overlap.
 
-    Best is what `choose_spans` says. A span without a probability counts as certain, and one whose
-    probability is not a number as impossible. Spans that `doubtful_from` of `bioclin_ner` added,
-    and spans without a label, are left out. Span groups are not changed; entities keep their id,
-    `kb_id` and probability.
+    Best is what `choose_spans` says; add the component after a linker of the span group, so that
+    the longest span that has a concept wins. A span without a probability counts as certain, and
+    one whose probability is not a number as impossible. Spans that `doubtful_from` of `bioclin_ner`
+    added, and spans without a label, are left out. Span groups are not changed; entities keep their
+    id, `kb_id` and probability.
 
     name (str): The component's name in the pipeline.
     spans_keys (list[str]): The span groups. A warning says once if a Doc does not have one.
-    prefer (list[str]): See `make_ents`.
+    prefer, parts (list[str]): See `make_ents`.
     """
 
-    def __init__(self, name: str, spans_keys: list[str], prefer: list[str]) -> None:
+    def __init__(
+        self, name: str, spans_keys: list[str], prefer: list[str], parts: list[str]
+    ) -> None:
         self.name = name
-        self.prefer = list(prefer)
+        self.prefer, self.parts = list(prefer), list(parts)
         self.spans_keys = list(dict.fromkeys(spans_keys))
         self._warned: set[str] = set()
         install_extensions()
@@ -120,6 +146,8 @@ class BestEnts(Pipe):
             [(span.start, span.end) for span, _ in found],
             [CERTAIN if p is None else 0.0 if isnan(p) else p for _, p in found],
             [span.label_ for span, _ in found],
+            linked={i for i, (span, _) in enumerate(found) if span.kb_id},
+            parts=self.parts,
         )
         if self.prefer:
             preferred = self._find_preferred([span for span, _ in found])

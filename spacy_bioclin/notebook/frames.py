@@ -21,6 +21,7 @@ ENTITY_TYPES = {
     "layer": "string",
     "text": "string",
     "kb_id": "string",
+    "codes": "object",
     "probability": "float64",
     "section": "string",
     **dict.fromkeys(KINDS, "boolean"),

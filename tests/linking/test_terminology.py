@@ -1,11 +1,14 @@
 """The script that builds the open terminology, on tiny invented files."""
 
 import lzma
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 import spacy
 
 from scripts import terminology
+from scripts.short_names import ShortNames, find_doubtful, read_short_names
 from spacy_bioclin.linking.bundle import describe_kb
 from spacy_bioclin.linking.kb.concepts import Alias, Concept, SkipReport
 
@@ -105,12 +108,13 @@ def test_concepts_of_three_sources_become_one(data, tmp_path):
     ]
     joined = kb.concept("MESH:D01")
     assert joined == kb.concept("HP:0000002") == kb.concept("DOID:1")
-    assert joined.xrefs == ("HP:0000002", "MESH:D01", "MESH:D09", "UMLS:C1")  # no SNOMED CT
+    # The references of both sources; MESH:D09 is of one concept only, but not its own id.
+    assert joined.xrefs == ("HP:0000002", "MESH:D01", "MESH:D09", "SNOMEDCT:123", "UMLS:C1")
     assert joined.types == ("C01", "doid", "hp")
     # A narrow concept that refers to the same descriptor stays one of its own.
-    assert kb.concept("DOID:2").xrefs == ("MESH:D01",)
+    assert kb.concept("DOID:2").xrefs == ("<MESH:D01",)
     assert len(names(joined) & {"Flumpitides, Acute", "Acute Flumpitides"}) == 1
-    assert names(kb.concept("HP:0000003")) == {"Glorbing", "Glorbs", "Flump disease"}
+    assert names(kb.concept("HP:0000003")) == {"Glorbing", "Glorbs"}  # "flump disease" is joined's
     assert names(kb.concept("MESH:D02")) == {"Glorbillin"}
     assert kb.meta["lang_codes"] == ["en"]
 
@@ -130,16 +134,64 @@ def test_licences_reach_the_card(data, tmp_path):
     sources = describe_kb(terminology.build(data, "es", tmp_path / "es"))["sources"]
     licences = {source["licence"].split(",")[0].split(" (")[0] for source in sources}
     assert licences == {"CC0 1.0", "CC BY 3.0", "HPO licence", "NLM terms", "MIT"}
-    assert len(sources) == len(FILES) + 1
+    assert len(sources) == len(FILES) + 4  # our names, brands and codes
 
 
 def test_an_alias_that_is_the_name_of_another_concept_is_left_out():
     stroke = Concept("DOID:1", "stroke", "en", types=("doid",))
     vascular = Concept("DOID:2", "vascular disease", "en", (Alias("Strokes", "en"),), ("doid",))
     report = SkipReport()
-    resolved = list(terminology.resolve([stroke, vascular], {}, report))
+    resolved = list(terminology.resolve([stroke, vascular], {}, ShortNames({}, {}), report))
     assert resolved == [stroke, vascular._replace(aliases=())]
-    assert report.counts == {"alias that is the preferred name of another concept": 1}
+    assert report.counts == {"alias that is rather the name of another concept": 1}
+
+
+def test_an_alias_of_several_concepts_stays_with_the_one_of_most_sources():
+    short = (Alias("short of breath", "en"),)
+    concepts = [
+        Concept("HP:1", "Dyspnea", "en", short, ("hp",), alternative_ids=("MESH:D1",)),
+        Concept("HP:2", "Respiratory distress", "en", short, ("hp",)),
+    ]
+    resolved = list(terminology.resolve(concepts, {}, ShortNames({}, {}), SkipReport()))
+    assert [concept.aliases for concept in resolved] == [short, ()]
+
+
+def test_short_names_mean_what_the_lexicon_says():
+    fibrillation = Concept("D:1", "atrial fibrillation", "en", types=("doid",))
+    rare = Concept("D:2", "familial atrial fibrillation", "en", types=("doid",))
+    syndrome = Concept("D:3", "Afib like syndrome", "en", (Alias("AF", "en"),), ("doid",))
+    shorts = read_short_names([fibrillation, rare, syndrome], "en")
+    assert Alias("AF", "en") in shorts.first["D:1"]
+    assert not shorts.allows(syndrome, "AF") and shorts.allows(fibrillation, "AF")
+    # Two letters are no name of a rare form of three words, which the check lists, too.
+    assert not shorts.allows(rare, "QX") and shorts.allows(rare, "QAXF")
+    named = [rare._replace(aliases=(Alias("QX", "en"),)), syndrome._replace(name="qx")]
+    assert [name for name, _ in find_doubtful(named)] == ["QX", "qx"]
+
+
+def test_a_code_of_several_concepts_is_that_of_their_ancestor():
+    concepts = [
+        Concept("D:1", "flump", types=("doid",), xrefs=("ICD10CM:F1", "ICD10CM:F1-F9", "UMLS:1")),
+        Concept("D:2", "left flump", types=("doid",), parents=("flump",), xrefs=("ICD10CM:F1",)),
+        Concept("D:3", "glorb", types=("doid",), xrefs=("ICD10CM:G1", "ICD10CM:G1.2", "X:5")),
+        Concept("D:4", "other glorb", types=("doid",), xrefs=("X:5",)),
+    ]
+    marked = {concept.id: concept.xrefs for concept in terminology.mark_broader(concepts)}
+    assert marked["D:1"] == ("ICD10CM:F1", "<ICD10CM:F1-F9", "UMLS:1")
+    assert marked["D:2"] == ("<ICD10CM:F1",)
+    assert marked["D:3"] == ("<ICD10CM:G1", "ICD10CM:G1.2", "<X:5")
+    assert marked["D:4"] == ("<X:5",)
+
+
+def test_a_brand_has_one_ingredient():
+    for files in terminology.BRANDS.values():
+        owners = defaultdict(set)
+        for file in files:
+            for record in terminology.read(Path(), file, SkipReport()):
+                assert record.id.startswith("MESH:D")
+                for alias in record.aliases:
+                    owners[alias.text.lower()].add(record.id)
+        assert len(owners) > 400 and [one for one, ids in owners.items() if len(ids) > 1] == []
 
 
 def test_a_pipeline_links_labels_to_their_branches_only(data, tmp_path):

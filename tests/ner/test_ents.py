@@ -67,6 +67,28 @@ CHOSEN: list[tuple[Rows, list[tuple[int, int, str]]]] = [
 ]
 
 
+def test_a_span_with_a_concept_wins_over_what_is_in_it(nlp: Language) -> None:
+    doc = nlp.make_doc(TEXT)
+    breast = Span(doc, 4, 6, "A", kb_id="C1")
+    # "breast cancer" has a concept; "injury after breast cancer" is as probable as "cancer".
+    group = [(Span(doc, 5, 6, "B", kb_id="C2"), 0.9), (breast, 0.4), (Span(doc, 2, 6, "A"), 0.8)]
+    set_spans(doc, "clinical", [span for span, _ in group], [p for _, p in group])
+    assert ents(nlp(doc)) == [(4, 6, "A")]
+    assert doc.ents[0]._.probability == pytest.approx(0.4)
+    # The longest of two with concepts; the other of two on the same tokens by its probability.
+    spans = [breast, Span(doc, 2, 6, "A", kb_id="C3"), Span(doc, 2, 6, "B", kb_id="C3")]
+    set_spans(doc, "clinical", spans, [0.9, 0.4, 0.5])
+    assert ents(nlp(doc)) == [(2, 6, "B")]
+
+
+def test_parts_stay_within_longer_spans_of_another_label() -> None:
+    rows: Rows = [(4, 6, "DISEASE", 0.4), (4, 5, "ANATOMY", 0.9), (1, 2, "ANATOMY", 0.5)]
+    nlp = make_nlp(parts=["ANATOMY"])
+    assert ents(nlp(make_doc(nlp, rows))) == [(1, 2, "ANATOMY"), (4, 6, "DISEASE")]
+    nlp = make_nlp()
+    assert ents(nlp(make_doc(nlp, rows)))[-1] == (4, 5, "ANATOMY")
+
+
 def test_the_best_spans_that_do_not_overlap(nlp: Language) -> None:
     found = [(rows, ents(nlp(make_doc(nlp, rows)))) for rows, _ in CHOSEN]
     assert [one for one, (_, right) in zip(found, CHOSEN, strict=True) if one[1] != right] == []

@@ -167,12 +167,16 @@ def search(
 def merge(
     kbs: Annotated[list[Path], typer.Argument(metavar="KB...", help="Knowledge bases")],
     output: OUTPUT,
+    code_map: Annotated[
+        Path | None,
+        typer.Option("--map", help="Table with codes of your own: columns code and maps_to"),
+    ] = None,
     name: NAME = "",
     version: VERSION = "",
     overwrite: OVERWRITE = False,
 ) -> None:
     """Join knowledge bases; concepts of one id become one, with the preferred name of the first."""
-    from ...linking.kb.combine import merge_kbs
+    from ...linking.kb.combine import merge_kbs, read_code_map
     from ...linking.kb.concepts import SkipReport
     from ...linking.kb.knowledge_base import KnowledgeBase
     from ...linking.kb.storage import FILES, META
@@ -182,7 +186,8 @@ def merge(
     opened = [KnowledgeBase.open(kb) for kb in kbs]
     with _printing_skipped(report, console), console.status("Joining"):
         meta = {"name": name or output.name, "version": version}
-        merged, joined = merge_kbs(opened, output, meta=meta, report=report)
+        codes = None if code_map is None else read_code_map(code_map, report)
+        merged, joined = merge_kbs(opened, output, meta=meta, report=report, codes=codes)
     console.print(f"{_summary(merged)}; {joined:,} ids were in several\nWritten: {output}")
 
 

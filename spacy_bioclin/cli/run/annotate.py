@@ -205,6 +205,8 @@ def _measurement_to_dict(one: "Measurement", text: str) -> dict[str, Any]:
 
 
 def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
+    from ...runner.notes.describe import describe_codes
+
     record: dict[str, Any] = {
         "start": span.start_char,
         "end": span.end_char,
@@ -214,6 +216,8 @@ def _to_dict(span: "Span", probability: float | None) -> dict[str, Any]:
     }
     if span.kb_id_:
         record["kb_id"] = span.kb_id_
+    if codes := describe_codes(span):
+        record["codes"] = codes
     if span.has_extension("candidates") and (candidates := span._.candidates):
         record["candidates"] = [
             {"kb_id": c.kb_id, "name": c.name, "score": round(c.score, 4), "part": c.part}

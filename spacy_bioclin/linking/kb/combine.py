@@ -1,11 +1,12 @@
 """Join knowledge bases, or compare two versions of one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..readers.table import read_table
 from .build import KbBuilder
-from .concepts import Concept, SkipReport
+from .concepts import BROADER, Concept, SkipReport
 from .knowledge_base import KnowledgeBase
 from .storage import check_target
 
@@ -16,6 +17,7 @@ def merge_kbs(
     *,
     meta: Mapping[str, Any] | None = None,
     report: SkipReport | None = None,
+    codes: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[KnowledgeBase, int]:
     """Join knowledge bases. Concepts of one id become one, with the preferred names of the first.
 
@@ -23,6 +25,7 @@ def merge_kbs(
     path (Path | str): Folder for the result.
     meta (Mapping | None): Its name and version; its sources are those of all of them.
     report (SkipReport | None): Counts second preferred names, and what is left out.
+    codes (Mapping | None): Code -> codes that the concepts with it get, too, see `read_code_map`.
     RETURNS (tuple[KnowledgeBase, int]): Memory-mapped, and how many ids were in several.
     RAISES (BioclinError): The folder holds something else.
     """
@@ -30,12 +33,41 @@ def merge_kbs(
     builder = KbBuilder(report or SkipReport())
     for kb in kbs:
         for concept in kb:
-            for record in _split_languages(concept):
+            for record in _split_languages(add_codes(concept, codes or {})):
                 builder.add(record)
     sources = [source for kb in kbs for source in kb.meta["sources"]]
     merged = builder.build(meta={**(meta or {}), "sources": sources}).write(path)
     joined = sum(sum(id in kb.ids for kb in kbs) > 1 for id in merged.ids)
     return merged, joined
+
+
+def add_codes(concept: Concept, codes: Mapping[str, Collection[str]]) -> Concept:
+    """Add to the references of a concept the codes to which its ids and references are mapped.
+
+    What a broader reference is mapped to is broader, too.
+    """
+    found: dict[str, None] = {}
+    for own in (concept.id, *concept.alternative_ids, *concept.xrefs):
+        mark = BROADER if own.startswith(BROADER) else ""
+        mapped = codes.get(own.removeprefix(BROADER), ())
+        found |= dict.fromkeys(f"{mark}{code}" for code in mapped)
+    more = (code for code in found if code not in concept.xrefs)
+    return concept._replace(xrefs=(*concept.xrefs, *more))
+
+
+def read_code_map(path: Path, report: SkipReport) -> dict[str, list[str]]:
+    """Read a table of codes and the codes that a hospital has for them.
+
+    path (Path): A table with the columns "code" and "maps_to", each with codes such as
+        "ICD10CM:I10", in "maps_to" several with "|" between them.
+    report (SkipReport): Counts rows that are left out.
+    RETURNS (dict[str, list[str]]): Code -> codes.
+    RAISES (BioclinError): It cannot be read, or lacks a column.
+    """
+    found: dict[str, list[str]] = {}
+    for record in read_table(path, report, columns={"id": "code", "xref": "maps_to"}):
+        found.setdefault(record.id, []).extend(record.xrefs)
+    return found
 
 
 class KbChanges(NamedTuple):

@@ -8,6 +8,8 @@ from typing import NamedTuple
 MAX_PLACES = 5
 # Joins the ids of the parts of a composite mention, so it cannot be part of an id.
 AND = "|"
+# Begins a cross reference to what means more than the concept.
+BROADER = "<"
 # In characters; addresses of concepts are shorter, and a longer id is a table read wrongly.
 MAX_ID = 500
 
@@ -33,7 +35,8 @@ class Concept(NamedTuple):
     types (tuple[str, ...]): Semantic types, tree numbers or other classes of the source.
     definition (str): One definition, or "".
     parents (tuple[str, ...]): Ids of the broader concepts.
-    xrefs (tuple[str, ...]): Ids in other terminologies, as "PREFIX:id".
+    xrefs (tuple[str, ...]): Ids in other terminologies, as "PREFIX:id"; "<PREFIX:id" if that means
+        more than the concept.
     alternative_ids (tuple[str, ...]): Retired or merged ids that mean this concept.
     """
 

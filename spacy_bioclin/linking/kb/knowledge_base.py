@@ -211,7 +211,7 @@ class KnowledgeBase:
             self.types_of(i),
             self.definition_of(i),
             tuple(self.ids[j] for j in self._row("parents", i)),
-            tuple(self._strings("xrefs")[j] for j in range(*self._bounds("xrefs", i))),
+            self.xrefs_of(i),
             tuple(self._strings("other_ids")[j] for j in self._row("others", i)),
         )
 
@@ -235,6 +235,10 @@ class KnowledgeBase:
     def types_of(self, i: int) -> tuple[str, ...]:
         """Get the semantic types of the concept in row i."""
         return tuple(self.meta["types"][j] for j in self._row("types", i))
+
+    def xrefs_of(self, i: int) -> tuple[str, ...]:
+        """Get the cross references of the concept in row i."""
+        return tuple(self._strings("xrefs")[j] for j in range(*self._bounds("xrefs", i)))
 
     def names_by_language(self) -> dict[str, int]:
         """Count the names in each language."""

@@ -16,7 +16,7 @@ from xml.parsers import expat
 from xml.sax import SAXException
 
 from ...errors import BioclinError
-from ..kb.concepts import Alias, Concept, SkipReport
+from ..kb.concepts import BROADER, Alias, Concept, SkipReport
 from .lines import open_bytes, suffix
 from .values import clean, compact_id, language_code
 
@@ -81,7 +81,13 @@ def read_skos(path: Path, report: SkipReport) -> Iterator[Concept]:
             types=tuple(sorted(compact_id(str(x)) for x in graph.objects(node, SKOS.inScheme))),
             definition=definitions[0].text if definitions else "",
             parents=tuple(sorted(map(id_of, broader))),
-            xrefs=tuple(sorted(compact_id(str(match)) for match in matches)),
+            xrefs=(
+                *sorted(compact_id(str(match)) for match in matches),
+                *sorted(
+                    BROADER + compact_id(str(match))
+                    for match in graph.objects(node, SKOS.broadMatch)
+                ),
+            ),
         )
 
 

@@ -13,6 +13,7 @@ from ...context.measurements.store import SETTINGS, get_measurements
 from ...context.rules.attributes import get_modifiers
 from ...context.rules.rule_data import KINDS
 from ...context.sections.result import find_key, titles_key
+from ...linking.docs import list_codes
 from ...spans import get_layers
 from ..columns import Row
 from .coverage import Coverage
@@ -20,6 +21,7 @@ from .coverage import Coverage
 ENTS = "ents"  # the layer of doc.ents
 CONTEXT = "context"
 MEASUREMENTS = "measurements"
+CODE_KEYS = ("system", "code", "match")  # what is written of a code
 
 
 class Note(NamedTuple):
@@ -75,6 +77,7 @@ class _Around:
             "layer": layer,
             "text": self.text[start:end],
             "kb_id": span.kb_id_ or None,
+            "codes": describe_codes(span),
             "probability": _round(probability),
             "section": self._find_section(span.start),
             **kinds,
@@ -88,6 +91,12 @@ class _Around:
         """Find the section of a token, as `get_section` does."""
         at = bisect_right(self.sections, token, key=lambda each: each[0]) - 1
         return self.sections[at][2] if at >= 0 and token < self.sections[at][1] else None
+
+
+def describe_codes(span: Span) -> list[dict[str, str]] | None:
+    """Describe the codes of the concept of a span: system, code, match; None without any."""
+    codes = (code._asdict() for code in list_codes(span))
+    return [{key: code[key] for key in CODE_KEYS} for code in codes] or None
 
 
 def describe_entities(doc: Doc, text: str) -> list[Row]:
@@ -130,6 +139,7 @@ def _describe_measurements(doc: Doc, spans: Sequence[Span], around: _Around) -> 
             "label": one.kind,
             "text": around.text[one.start_char : one.end_char],
             "kb_id": None,
+            "codes": None,
             "value": _describe_value(one),
             "high": one.high,
             "comparator": one.comparator,

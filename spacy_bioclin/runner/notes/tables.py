@@ -14,7 +14,7 @@ from ..carried import Carried
 from ..columns import Row
 from ..parquet import GroupWriter, encode_table, import_pyarrow
 from ..stamps import as_text
-from .describe import Note
+from .describe import CODE_KEYS, Note
 from .targets import NAMES, Target, to_json
 
 FILE_GROUPS = 16  # row groups of a file, of 32 MB before compression
@@ -76,6 +76,7 @@ class ParquetTarget(Target):
                     ("layer", text),
                     *[("text", text)] * self.entity_text,
                     ("kb_id", text),
+                    ("codes", pa.list_(pa.struct([(key, text) for key in CODE_KEYS]))),
                     ("probability", number),
                     ("section", text),
                     *((kind, pa.bool_()) for kind in KINDS),

@@ -127,7 +127,7 @@ class JsonLinesTarget(Target):
         text = ["text"] * self.note_text
         names = ["record", "id", *self.kept, *text, "entities", "relations", "categories"]
         inner = ["start", "end", "label", "layer", *["text"] * self.entity_text, "kb_id"]
-        inner += ["probability", "section", *KINDS, "value", "high", "comparator", "unit"]
+        inner += ["codes", "probability", "section", *KINDS, "value", "high", "comparator", "unit"]
         return [
             f"object: {', '.join([*names, 'coverage', 'language'])}",
             f"entities: {', '.join(inner)}",

@@ -20,6 +20,7 @@ from uuid import NAMESPACE_URL, uuid5
 from pydantic import Field
 from spacy.tokens import Doc
 
+from ...linking.references import BROAD, SEVERAL
 from .dosage import make_dosage, make_observed_value
 from .mapping import CodeSettings, Namespaces
 from .mentions import Counts, Mention, read_mentions
@@ -182,6 +183,9 @@ def _describe(mention: Mention) -> Iterator[str]:
     yield f"label {mention.label}"
     if mention.kb_id:
         yield f"id {mention.kb_id}"
+    for code in mention.codes:
+        if code.match == BROAD:
+            yield f"broader code {code.system}:{code.code}"
     yield from sorted(mention.context or ())
     if mention.section:
         yield f"section {mention.section}"
@@ -242,6 +246,12 @@ def _make_code(
         else:
             coding = {"system": code.system, "code": code.value}
             concept["coding"] = [{**coding, "display": mention.name} if mention.name else coding]
+        for other in mention.codes:
+            translated = namespaces.normalize(other.system, other.code)
+            # Of several codes, the note does not say which is meant.
+            if translated.system and other.match != SEVERAL and translated != code:
+                coding = {"system": translated.system, "code": translated.value}
+                concept.setdefault("coding", []).append(coding)
     else:
         counts["mentions without an id"] += 1
     if settings.words:

@@ -11,8 +11,9 @@ from ...context.rules.attributes import SPANS_KEY as CONTEXT_KEY
 from ...context.rules.attributes import has_kind
 from ...context.rules.rule_data import KINDS
 from ...context.sections.result import get_section, get_sections
-from ...linking.docs import get_candidates
+from ...linking.docs import get_candidates, list_codes
 from ...linking.kb.concepts import AND
+from ...linking.references import Code
 from ...spans import get_probabilities, get_spans, is_annotated
 
 Counts = Counter[str]
@@ -28,6 +29,7 @@ class Mention(NamedTuple):
     label (str): Its label.
     kb_id (str): Id of the concept that it means; "" if it has none.
     name (str | None): Name of the concept in the terminology, if a linker has found it.
+    codes (tuple[Code, ...]): Those of the concept in other terminologies.
     probability (float | None): Of the mention, not of the link.
     section (str | None): Category of the section it begins in; None before the first heading, or
         if no component looked for headings.
@@ -44,6 +46,7 @@ class Mention(NamedTuple):
     label: str
     kb_id: str
     name: str | None
+    codes: tuple[Code, ...]
     probability: float | None
     section: str | None
     loinc: str | None
@@ -91,6 +94,7 @@ def read_mentions(doc: Doc, spans_key: str | None, counts: Counts) -> list[Menti
                 label=label,
                 kb_id=kb_id,
                 name=_find_name(span, kb_id),
+                codes=tuple(code for code in list_codes(span) if code.kb_id == kb_id),
                 probability=probability,
                 section=section,
                 loinc=loincs.get(section) if section else None,

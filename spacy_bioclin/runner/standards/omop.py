@@ -15,6 +15,7 @@ from pydantic import Field
 from spacy.tokens import Doc
 
 from ...errors import BioclinError
+from ...linking.references import BROAD, EXACT
 from .mapping import CodeSettings, ConceptMap, Namespaces, Target
 from .mentions import Counts, Mention, find_measurement, read_mentions
 
@@ -154,6 +155,10 @@ def _find_concepts(
         counts["mentions without an id"] += 1
         return NO_CONCEPT
     found = concepts.find(namespaces.split(mention.kb_id))
+    if not found:  # the first terminology whose one code the table has
+        exact = [code for code in mention.codes if code.match == EXACT]
+        targets = (concepts.find(namespaces.normalize(one.system, one.code)) for one in exact)
+        found = next(filter(None, targets), ())
     if not found:
         counts["mentions whose id is not in the table of concepts"] += 1
     return found or NO_CONCEPT
@@ -208,6 +213,9 @@ def _list_modifiers(mention: Mention) -> Iterator[tuple[str, Any]]:
         yield "Unit", measurement.unit
     yield "Label", mention.label
     yield "Code", mention.kb_id
+    for name, match in (("Codes", EXACT), ("BroaderCodes", BROAD)):
+        codes = [f"{one.system}:{one.code}" for one in mention.codes if one.match == match]
+        yield name, " ".join(code for code in codes if code != mention.kb_id)
     yield "Section", mention.section
     if mention.probability is not None:
         yield "Probability", f"{mention.probability:.4f}"

@@ -72,6 +72,8 @@ export function describeEntity(entity) {
 function describeFacts(entity) {
   const facts = [];
   if (entity.value != null) facts.push(["value", describeValue(entity)]);
+  const codes = (entity.codes ?? []).filter(({ match }) => match !== "several");
+  if (codes.length) facts.push(["codes", codes.map(describeCode).join(" · ")]);
   if (entity.section) facts.push(["section", sayLabel(entity.section)]);
   if (entity.probability != null) facts.push(["probability", sayPercent(entity.probability)]);
   if (entity.kb_id && !entity.candidates?.length) facts.push(["concept", entity.kb_id]);
@@ -81,6 +83,10 @@ function describeFacts(entity) {
     list.append(make("dt", {}, say(name)), makeText("dd", value));
   }
   return list;
+}
+
+function describeCode({ system, code, match }) {
+  return `${system} ${code}${match === "broader" ? ` (${say("broader")})` : ""}`;
 }
 
 function describeValue({ value, high, comparator, unit }) {

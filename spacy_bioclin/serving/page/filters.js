@@ -5,7 +5,8 @@ import { make } from "./text.js";
 import { say, sayLabel, sayLayer, sayNumber } from "./words.js";
 
 const FIRST = ["ents"];
-const LAST = ["measurements", PHI];
+const CHOSEN_FROM = "clinical";
+const LAST = ["measurements", CHOSEN_FROM, PHI];
 
 export class Filters {
   constructor(container, onChange) {
@@ -15,7 +16,8 @@ export class Filters {
     this.groups = new Map();
   }
 
-  // PHI has a view of its own, so that it is not shown among other entities at first.
+  // PHI has a view of its own, and doc.ents is chosen from clinical spans, so that neither is shown
+  // among other entities at first.
   show(entities) {
     this.groups = countGroups(entities);
     const layers = [...new Set([...this.groups.values()].map(({ layer }) => layer))].sort(
@@ -25,7 +27,9 @@ export class Filters {
     this.container.replaceChildren();
     this.boxes = new Map();
     for (const layer of layers) {
-      this.container.append(this.makeLayer(layer, layer !== PHI || isOnlyPhi));
+      const isChosenFrom = layer === CHOSEN_FROM && layers.includes(FIRST[0]);
+      const isHidden = (layer === PHI && !isOnlyPhi) || isChosenFrom;
+      this.container.append(this.makeLayer(layer, !isHidden));
     }
   }
 

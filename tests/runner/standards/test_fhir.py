@@ -10,6 +10,8 @@ import pytest
 import spacy
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.docs import set_codes
+from spacy_bioclin.linking.references import Code
 from spacy_bioclin.runner.standards.fhir import FhirSettings, to_bundle
 from spacy_bioclin.runner.standards.fhir_check import check_bundle
 from spacy_bioclin.runner.standards.mapping import Namespace
@@ -49,6 +51,21 @@ def status_of(resource: dict[str, Any]) -> str:
     [coding] = resource["verificationStatus"]["coding"]
     assert coding["system"] == VERIFICATION
     return str(coding["code"])
+
+
+def test_codes_of_the_concept_are_codings_too() -> None:
+    doc = make_doc("HTA", [("HTA", "DISEASE", "DOID:10763", [])])
+    codes = [("ICD10CM", "I10", "exact"), ("MESH", "D1", "several"), ("ICD10", "I10", "broader")]
+    rows = [Code("DOID:10763", "DOID", "10763", "exact")]
+    rows += [Code("DOID:10763", *code) for code in [*codes, ("WARD", "7", "exact")]]
+    set_codes(doc.ents[0], rows)
+    [condition] = convert(doc)
+    assert [coding["code"] for coding in condition["code"]["coding"]] == [
+        "DOID:10763",
+        "I10",
+        "I10",
+    ]
+    assert "broader code ICD10:I10" in condition["note"][0]["text"]
 
 
 def test_a_note_by_hand() -> None:

@@ -9,6 +9,8 @@ import pytest
 import spacy
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.linking.docs import set_codes
+from spacy_bioclin.linking.references import Code
 from spacy_bioclin.runner.standards.mapping import (
     CodeSettings,
     ConceptMap,
@@ -53,6 +55,15 @@ CREATE TABLE note_nlp (
 
 def make_settings(**changes: Any) -> OmopSettings:
     return OmopSettings(nlp_system="demo 1.0", nlp_datetime=MOMENT, **changes)
+
+
+def test_the_codes_of_a_concept_find_its_concept_in_the_table() -> None:
+    doc = make_doc("HTA", [("HTA", "DISEASE", "DOID:10763", [])])
+    codes = [("ICD10CM", "I10", "exact"), ("MESH", "D006973", "exact"), ("HP", "1", "several")]
+    set_codes(doc.ents[0], [Code("DOID:10763", *code) for code in codes])
+    [row] = to_note_nlp(doc, note_id=1, first_id=1, settings=make_settings(), concepts=CONCEPTS)
+    assert row.note_nlp_concept_id == 320128 and row.term_modifiers is not None
+    assert row.term_modifiers.endswith(",Codes=ICD10CM:I10 MESH:D006973")
 
 
 def load(rows: list[NoteNlpRow], concept_ids: tuple[int, ...]) -> sqlite3.Connection:
