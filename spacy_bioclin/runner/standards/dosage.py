@@ -6,7 +6,7 @@ Source: the pages of FHIR R4B for Quantity, Range, Timing and Dosage. Units are 
 from typing import Any
 
 from ...context.measurements.measurement import Measurement
-from ...context.measurements.medication import get_medication
+from ...context.medication.record import get_medication
 from .mentions import Counts, Mention, find_measurement
 
 Json = dict[str, Any]
