@@ -10,6 +10,7 @@ from .words import Words
 
 MAX_DRUGS_BEFORE = 12  # a verb holds for so many drugs after it
 STOPS = ("stop", "hold")
+_DONE = re.compile(r"(?i)(?:ad|id)[oa]s?$")  # "losartan omitido"
 _UNTIL = re.compile(r"(?i)(?:hasta|luego|despu[eé]s|then|until|\sy|\sand)\s*$")
 
 
@@ -113,8 +114,10 @@ class Reader(NamedTuple):
             if one.start < start or one.end > end:
                 continue
             is_taper = any(part.start < one.end and one.start < part.end for part in tapers)
-            is_later = one.kind in STOPS and (
-                words.if_after.match(text, one.end) or _UNTIL.search(text[start : one.start])
+            is_later = one.kind in (*STOPS, "change", "replace") and (
+                not (words.ends.match(text, one.end) or _DONE.search(text[one.start : one.end]))
+                or words.if_after.match(text, one.end)
+                or _UNTIL.search(text[start : one.start])
             )
             if not is_taper and not is_later:
                 found.append(Part("action", one.start, one.end, one.kind))
@@ -224,10 +227,20 @@ def _done_before(text: str, drugs: Sequence[Drug], at: int, words: Words) -> str
             carried = None
         elif carried in (*STOPS, "replace"):
             is_ordered = drug.has("frequency", "when", "schedule", "needed")
-            is_listed = "," in joined[0] and drug.has("dose", "bare")
             carried = "stop" if carried == "replace" else carried
-            carried = None if is_ordered or is_listed else carried
+            if is_ordered or not (
+                words.joining.search(joined[0]) or _goes_on(text, drugs, number, words)
+            ):
+                carried = None
     return carried
+
+
+def _goes_on(text: str, drugs: Sequence[Drug], at: int, words: Words) -> bool:
+    """Check whether "and" follows the drug of a list, as in "stop A, B and C"."""
+    if at + 1 >= len(drugs) or drugs[at].has("dose", "bare"):
+        return False
+    between = words.joined.fullmatch(text, drugs[at].last, drugs[at + 1].first)
+    return between is not None and words.joining.search(between[0]) is not None
 
 
 def _is_new(text: str, drugs: Sequence[Drug], at: int, words: Words) -> bool:

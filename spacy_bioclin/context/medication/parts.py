@@ -33,7 +33,8 @@ _DOSE_UNITS = (
 )
 _IN_BLOOD = ("/L", "/dL", "/mm3", "/uL")  # a result of a test, no dose
 # How many words that are no part of an order may be before a part.
-_GAPS = {"reason": 0, "needed": 1, "action": 2, "bare": 0}
+_GAPS = {"reason": 0, "needed": 1, "action": 2, "bare": 0, "duration": 0}
+_FOR = re.compile(r"(?i)(?<!\w)(?:for|x|durante|por|during|otros|another)\s*$")
 _MAX_GAP = 3
 _NUMBER = r"(?:\d{1,3}(?:[.,]\d{1,2})?|1/2|1/4|½|¼)"
 _SCHEDULE = re.compile(rf"(?<![\w.,/-])\(?{_NUMBER}(?:\s?-\s?{_NUMBER}){{2,3}}(?![\d/]|[-.,]\d)")
@@ -42,16 +43,21 @@ _AMOUNT = re.compile(rf"(?i)(?<![\w.,/])(?P<n>{_NUMBER}|una?|medi[oa]|half|one|t
 _IN_WORDS = {"un": 1.0, "una": 1.0, "one": 1.0, "two": 2.0, "dos": 2.0}
 _HALVES = ("medio", "media", "half", "1/2", "½")
 _BARE = re.compile(
-    r"\s*[:(@]?\s*(?:a\s|to\s|at\s)?(?P<n>\d{1,6}(?:[.,]\d{1,3})?)(?:/\d{1,4}(?:[.,]\d{1,2})?)?"
+    r"\s*[:(@]?\s*(?:a\s|to\s|at\s)?(?P<n>(?!0\d)\d{1,6}(?:[.,]\d{1,3})?)(?:/\d{1,4}(?:[.,]\d{1,2})?)?"
     r"(?![\w%]|[.,]\d)"
+)
+_AFTER_BARE = re.compile(
+    r"(?i)\s*(?:$|[,;.)(+>/\n→-]|(?:y|e|and|then|luego|extra|m[áa]x|x ?\d|no|con)(?!\w))"
 )
 _WHY = re.compile(r"(?:[^,.;:()\n+]|[.,](?=\d)){2,70}")
 _NO_DURATION_BEFORE = re.compile(
-    r"(?i)(?<!\w)(?:hace|en|in|within|tras|after|dentro de|desde|since|a los|a las|de|day|d)\s*$"
+    r"(?i)(?<!\w)(?:hace|en|in|within|tras|after|desde|since|last|a los|a las|de|day|d)\s*$"
 )
 _MOST = re.compile(r"(?i)(?<!\w)(?:m[áa]x(?:imo)?\.?(?: de)?|max(?:imum)?|up to|hasta)\s*$")
 _NOT_TODAY = re.compile(r"(?i)(?<!\w)(?:esta|this|ayer|yesterday|last)\s*$")
-_GRAMS = re.compile(r"(?<![\w.,/])(\d{1,2}(?:[.,]\d{1,2})?)\s?G(?![\w/])")  # "2 G IV"
+_GRAMS = re.compile(  # "2 G IV"; "25G" is a needle
+    r"(?<![\w.,/])(?!(?:1[4-9]|2\d|30)G)(\d{1,2}(?:[.,]\d{1,2})?)\s?G(/KG)?(?![\w/])"
+)
 _NO_DURATION_AFTER = re.compile(r"(?i)\s(?:antes|before|prior|despu[eé]s|later|ago|previ)")
 # "PR" is a partial response, or an interval of an ECG.
 _NO_ROUTE_BEFORE = re.compile(
@@ -105,7 +111,11 @@ def find_parts(
     """
     end = min(end, start + MAX_ORDER)
     schedules = list(_find_schedules(text, start, end, lang))
-    own = list(_find_times(text, start, end, words))
+    own = [
+        part
+        for part in _find_times(text, start, end, words)
+        if not any(_contains(one, part) for one in measured)
+    ]
     taken = [*schedules, *own]
     found = [*taken, *_measured_parts(text, end, measured, taken)]
     for kind, pattern, names in (
@@ -121,6 +131,12 @@ def find_parts(
     found.sort(key=lambda part: part.start)
     found += list(_find_reasons(text, start, end, found, words))
     return sorted(found, key=lambda part: (part.start, part.end))
+
+
+def _contains(one: Measurement, part: Part) -> bool:
+    """Check whether a measurement says more than a part: "cada 8 horas" and "cada 8"."""
+    is_longer = one.end_char - one.start_char > part.end - part.start
+    return one.start_char <= part.start and part.end <= one.end_char and is_longer
 
 
 def _is_route(text: str, match: re.Match[str]) -> bool:
@@ -141,6 +157,7 @@ def _measured_parts(
         if one.end_char > end or _overlaps(one.start_char, one.end_char, taken):
             continue
         kind = "dose" if is_dose(one) else one.kind
+        kind = "other" if kind in ("age", "date", "quantity", "range") else kind
         if kind == "frequency" and _MOST.search(text[max(0, one.start_char - 12) : one.start_char]):
             kind = "other"
         if kind == "duration":
@@ -184,15 +201,17 @@ def _find_times(text: str, start: int, end: int, words: Words) -> Iterator[Part]
                         value, high = 24 / float(more), value
                 elif times := groups.get("times"):
                     value = float(times)
+                before = text[max(0, match.start() - 14) : match.start()]
+                if value is None or (kind == "duration" and _NO_DURATION_BEFORE.search(before)):
+                    continue
                 one = Measurement(kind, round(value, 4), high, None, unit, *match.span())
                 yield Part(kind, *match.span(), one)
     for match in _GRAMS.finditer(text, start, end):
-        if (value := read_digits(match[1], "es")) is not None:
-            yield Part(
-                "dose",
-                *match.span(),
-                Measurement("quantity", value, None, None, "g", *match.span()),
-            )
+        value = read_digits(match[1], "es")
+        if value is not None:
+            unit = "g/kg" if match[2] else "g"
+            one = Measurement("quantity", value, None, None, unit, *match.span())
+            yield Part("dose", *match.span(), one)
     for match in words.single.finditer(text, start, end):
         yield Part(
             "frequency",
@@ -305,16 +324,13 @@ def find_bare(
         return None
     first, last = match.start("n"), match.end()
     whens = [part for part in found if part.kind == "when"]
-    if any(
-        part.start < last and first < part.end and part.kind not in ("other", "when")
-        for part in found
-    ):
+    if any(part.start < last and first < part.end and part.kind != "when" for part in found):
         return None
     if sum(part.value[0].amount is not None for part in whens) > 1:
         return None  # "Sintrom: 1 al desayuno y medio a la comida"
     after = text[last:end]
     follows = any(-last + part.start <= 2 and last < part.end for part in found)
-    if not follows and (strict or not re.match(r"\s*(?:$|[,;.)(+\n])", after)):
+    if not follows and (strict or not _AFTER_BARE.match(after)):
         return None
     value = read_digits(match["n"], lang)
     if value is None:
@@ -333,7 +349,10 @@ def keep_near(text: str, start: int, end: int, found: Sequence[Part], words: Wor
         if part.start >= end:
             break
         gap = _count_words(text[last : part.start], words) if part.start > last else 0
-        if gap > _GAPS.get(part.kind, _MAX_GAP):
+        most = _GAPS.get(part.kind, _MAX_GAP)
+        if part.kind == "duration" and _FOR.search(text[max(0, part.start - 10) : part.start]):
+            most = _MAX_GAP
+        if gap > most:
             if gap > _MAX_GAP:
                 break
             continue
@@ -349,11 +368,11 @@ def _count_words(text: str, words: Words) -> int:
 def keep_before(text: str, end: int, found: Sequence[Part], words: Words) -> list[Part]:
     """Keep the parts right before a drug, with no other words between them."""
     kept: list[Part] = []
+    first = end
     for part in reversed(found):
         written = text[part.start : part.end].lower()
-        if written == "pr" or part.end > end:
-            continue
-        if not _count_words(text[part.end : end], words):
+        is_inside = part.end > first  # of the dose: "1 tablet"
+        if written != "pr" and (is_inside or not _count_words(text[part.end : first], words)):
             kept.append(part)
-            end = min(end, part.start)
+            first = min(first, part.start)
     return kept[::-1]

@@ -13,9 +13,9 @@ from ..measurements.rules.lexicon import LANGS
 from ..measurements.rules.numbers import read_digits
 from ..measurements.rules.units import DOSE_FORMS, TIMES
 from ..measurements.store import get_settings, measurements_between
-from ..rules.attributes import get_modifiers
+from ..rules.attributes import SPANS_KEY, get_modifiers
 from ..sections.result import get_section, get_sections
-from .actions import Drug, Reader, find_done, is_small
+from .actions import Action, Drug, Reader, find_done, is_small
 from .parts import When, read_reason
 from .words import Words, get_words
 
@@ -27,6 +27,8 @@ ONCE_A_DAY = frozenset(
     "MORN NOON AFT EVE NIGHT HS CM CD CV ACM ACD ACV PCM PCD PCV".split()  # noqa: SIM905
 )
 _ACTIONS = ("start", "stop", "hold", "change", "continue")
+AROUND = 120  # tokens of the sentence before and after a drug
+MAX_ALLERGIES = 25  # words of a section of allergies: what follows may be without a heading
 _TWO_DRUGS = re.compile(r"(\d{1,4}(?:[.,]\d{1,3})?)\s?/\s?$")  # of "875/125 mg"
 _COUNT = re.compile(r"(?i)(?<![\w.,/])(\d(?:[.,]5)?|1/2|½)\s$")
 _GIVEN = re.compile(r"(?i)profil|prophyl|ppx|prevenci|prevention")
@@ -95,34 +97,47 @@ def is_drug(ent: Span) -> bool:
     return ent.label_.lower() in get_settings(ent.doc).get("drug_labels", ())
 
 
-def get_medication(
-    ent: Span,
-    *,
-    active_sections: Collection[str] = ACTIVE_SECTIONS,
-    allergy_sections: Collection[str] = ALLERGY_SECTIONS,
-) -> Medication | None:
+def get_medication(ent: Span) -> Medication | None:
     """Get `ent._.medication`: what the sentence of a drug says of it.
 
-    active_sections (Collection[str]): Sections whose drugs are taken.
-    allergy_sections (Collection[str]): Sections whose drugs are allergies, unless an order or a
-        verb says that they are taken.
     RETURNS (Medication | None): None for a span whose label is not one of `drug_labels`.
     RAISES (BioclinError): The Doc has no sentences.
     """
-    doc: Doc = ent.doc
     if not is_drug(ent):
         return None
-    if not doc.has_annotation("SENT_START"):
+    if not ent.doc.has_annotation("SENT_START"):
         raise BioclinError(
             "ent._.medication needs sentences: add 'bioclin_sentences' before the component that "
             "finds the drugs"
         )
+    return read_medication(ent)
+
+
+def read_medication(
+    ent: Span,
+    *,
+    labels: Collection[str] = (),
+    active_sections: Collection[str] = ACTIVE_SECTIONS,
+    allergy_sections: Collection[str] = ALLERGY_SECTIONS,
+) -> Medication:
+    """Read what the sentence of a drug says of it; without sentences, its line.
+
+    Without `bioclin_measurements` there are no doses and times, and without `bioclin_context` a
+    drug that no verb goes with is "unknown".
+
+    labels (Collection[str]): Further labels of drugs, in lower case.
+    active_sections (Collection[str]): Sections whose drugs are taken.
+    allergy_sections (Collection[str]): Sections whose drugs are allergies, unless an order or a
+        verb says that they are taken.
+    """
+    doc: Doc = ent.doc
     settings = get_settings(doc)
+    labels = {*settings.get("drug_labels", ()), *labels, ent.label_.lower()}
     langs = tuple(lang for lang in settings.get("langs") or [doc.lang_] if lang in LANGS) or LANGS
     text: str = doc.text
-    words, sentence = get_words(langs), ent.sent
-    start, end = sentence.start_char, sentence.end_char
-    places = _find_drugs(ent, sentence, settings["drug_labels"])
+    words, around = get_words(langs), _find_around(ent)
+    start, end = around.start_char, around.end_char
+    places = _find_drugs(ent, around, labels)
     at = places.index((ent.start_char, ent.end_char))
     measured = measurements_between(doc, start, end)
     strict = not any(part in ent.label_.lower() for part in ("drug", "medic", "farmac"))
@@ -138,11 +153,29 @@ def get_medication(
     return found._replace(action=action, status=_find_status(ent, found, done, is_active))
 
 
-def _find_drugs(ent: Span, sentence: Span, labels: Collection[str]) -> list[tuple[int, int]]:
-    """Find the drugs of a sentence and the span itself, which need not be in `doc.ents`."""
-    places = {
-        (one.start_char, one.end_char) for one in sentence.ents if one.label_.lower() in labels
-    }
+def _find_around(ent: Span) -> Span:
+    """Find what is around a drug: its sentence, or its line in a Doc without sentences."""
+    doc = ent.doc
+    first, last = max(0, ent.start - AROUND), min(len(doc), ent.end + AROUND)
+    if doc.has_annotation("SENT_START"):
+        starts = [token.i for token in doc[first + 1 : last] if token.is_sent_start]
+    else:
+        starts = [token.i + 1 for token in doc[first : last - 1] if "\n" in token.text]
+    start = max([first, *(each for each in starts if each <= ent.start)])
+    return doc[start : min([last, *(each for each in starts if each >= ent.end)])]
+
+
+def _find_drugs(ent: Span, around: Span, labels: Collection[str]) -> list[tuple[int, int]]:
+    """Find the drugs around a span, and the span itself, which need not be in `doc.ents`."""
+    places: list[tuple[int, int]] = []
+    for token in around:
+        if token.ent_type_.lower() not in labels:
+            continue
+        end = token.idx + len(token)
+        if token.ent_iob_ == "B" or not places:
+            places.append((token.idx, end))
+        else:
+            places[-1] = places[-1][0], end
     own = ent.start_char, ent.end_char
     return sorted({place for place in places if place[1] <= own[0] or place[0] >= own[1]} | {own})
 
@@ -166,7 +199,7 @@ def _read_order(
     if reason is None and (before := _find_reason_before(text, floor, drug, words)):
         reason, is_condition = before
         needed = needed or is_condition
-    if done == "if":  # the condition is that of stopping it
+    if done in ("if", "avoid"):  # the condition is that of stopping it
         needed, reason = False, None
     return Medication(
         dose=dose,
@@ -293,30 +326,47 @@ def _is_allergy(
     if _ALLERGY_AFTER.match(text, drug.end):
         return True
     cues = list(words.allergy.finditer(text, start, drug.start))
-    if cues:
+    if cues and not any(one.start >= cues[-1].end() for one in _list_verbs(drugs, at)):
         between = text[cues[-1].end() : drug.start]
         for other in drugs[:at]:
             between = between.replace(text[other.start : other.end], "")
         between = re.sub(r"\([^()]*\)", "", between)
-        only = re.sub(rf"(?i)\b(?:{words.small.pattern[4:]})\b", "", between)
-        if not re.search(r"[\w;]|\.\s", only):
+        if not re.search(r"[;]|\.\s", between) and not re.search(
+            r"\w", words.small_words.sub("", between)
+        ):
             return True
     if get_section(ent) not in sections or done in _UNORDERED:
         return False
     if drug.has("dose", "bare", "frequency", "when", "schedule", "needed"):
         return False
-    for section in reversed(get_sections(ent.doc)):
-        body = section.body
-        if body.start_char <= drug.start:
-            denied = list(words.no_allergy.finditer(text, body.start_char, drug.start))
-            return not any(re.search(r"[.;,\n]", text[one.end() : drug.start]) for one in denied)
-    return True
+    body = next(
+        (
+            each.body
+            for each in reversed(get_sections(ent.doc))
+            if each.body.start_char <= drug.start
+        ),
+        None,
+    )
+    if body is None:
+        return False
+    before = text[body.start_char : drug.start]
+    if len(before.split()) > MAX_ALLERGIES:
+        return False
+    denied = list(words.no_allergy.finditer(before))
+    is_new = any(re.search(r"[.;,\n]", before[one.end() :]) for one in denied)
+    return not is_new
+
+
+def _list_verbs(drugs: Sequence[Drug], at: int) -> list[Action]:
+    return [one for drug in drugs[: at + 1] for one in drug.verbs]
 
 
 def _find_status(ent: Span, found: Medication, done: str | None, is_active: bool) -> str:
     """Find whether a drug is taken: by its verb, its context, its order and its section."""
     if done in ("stop", "hold"):
         return "stopped" if done == "stop" else "held"
+    if done is None and SPANS_KEY not in ent.doc.spans:
+        return "unknown"  # it may be negated
     modifiers = get_modifiers(ent)
     kinds = {each.kind for each in modifiers}
     if done in ("maybe", "if") or kinds & {"uncertain", "family"}:

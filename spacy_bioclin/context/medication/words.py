@@ -72,7 +72,9 @@ class Words:
         self.day = self._any("days")
         small = self._join("small")
         self.small = re.compile(rf"(?i)(?:{small}|{self._join('joins')})")
+        self.small_words = re.compile(rf"(?i)(?<!\w)(?:{small}|{self._join('joins')})(?!\w)")
         self.only_small = re.compile(rf"(?i)\W*(?:(?:{small})(?!\w)\W*)*")
+        self.joining = re.compile(rf"(?i)(?<!\w)(?:{self._join('joins')})(?!\w)|[+&/]")
         self.joined = re.compile(rf"(?i)\s*(?:,|/|\+|,?\s?(?:{self._join('joins')}))\s*")
         self.boundary = re.compile(
             rf"(?i),(?!\d)|[;:\n()+→]|\.\s|\s/|\s(?:{self._join('joins')})(?=\s)"
@@ -81,6 +83,11 @@ class Words:
         self.to = re.compile(rf"(?i)\s*(?:{self._join('to')})\s")
         self.old = re.compile(rf"(?i)(?<!\w)(?:{self._join('from')})\s+$")
         self.if_after = re.compile(r"(?i)\W{0,2}(?:si|if|when|for sbp|cuando)\b")
+        self.ends = re.compile(
+            r"(?i)\s*(?:$|[.,;:)(\n+→\d-]|(?:por|x|for|due|because|a|to|hasta|until|el|desde|since|hace"
+            r"|today|hoy|this|on|en|in|temp\w+|antes|before|given|during|durante|y|and|yesterday|ayer"
+            r"|secondary|per|while|mientras|tras|after|pending)\b)"
+        )
         self.not_action = re.compile(rf"(?i)(?<!\w)(?:{self._join('not_actions')})\s+$")
         self.maybe = re.compile(rf"(?i)(?:(?<!\w)(?:{self._join('maybe')})|[?¿])\s*(?:\S+\s+)?$")
         self.action = re.compile(
@@ -93,9 +100,13 @@ class Words:
         )
         condition = self._join("if")
         purpose = self._join("for")
-        small_end = rf"\s*[:,]?\s*(?:(?:{small}|{self._join_action('take')})\s+)*$"
+        small_end = (
+            rf"\s*[:,]?\s*(?:(?:{small}|{self._join('joins')}|{self._join_action('take')})\s+)*$"
+        )
         why = r"(?P<reason>[^,.;:()\n]{2,40}?(?:[.,]\d[^,.;:()\n]{0,20}?)?)"
-        self.condition_before = re.compile(rf"(?i)(?<!\w)(?:{condition})\s+{why}{small_end}")
+        self.condition_before = re.compile(
+            rf"(?i)(?<!\w)(?:{condition})\s+(?!{self._join('not_if')}){why}{small_end}"
+        )
         self.purpose_before = re.compile(
             rf"(?i)(?:^|[\n.:;]\s*|^\W*)(?:{purpose})\s+(?:the\s+|el\s+|la\s+)?{why}{small_end}"
         )
@@ -118,11 +129,7 @@ class Words:
         return re.compile(rf"(?i)(?<![\w/])(?:{self._join(key)}){after}")
 
     def _times(self, key: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
-        return [
-            (re.compile(rf"(?i)(?<![\w.,/])(?:{each['regex']})(?![\w/]|[.,-]\d)"), each)
-            for own in self._own
-            for each in own.get(key, ())
-        ]
+        return [(_alone(each["regex"]), each) for own in self._own for each in own.get(key, ())]
 
 
 def _by_form(table: dict[str, str]) -> dict[str, str]:
@@ -131,6 +138,11 @@ def _by_form(table: dict[str, str]) -> dict[str, str]:
 
 def _forms(table: dict[str, str]) -> list[str]:
     return [form for forms in table.values() for form in forms.split()]
+
+
+def _alone(regex: str) -> re.Pattern[str]:
+    before = "" if regex.startswith("/") else r"(?<![\w.,/])"
+    return re.compile(rf"(?i){before}(?:{regex})(?![\w/]|[.,-]\d)")
 
 
 def _bounded(pattern: str) -> re.Pattern[str]:
