@@ -19,10 +19,11 @@ import time
 from collections import Counter
 from typing import Any
 
+from spacy.tokens import Doc
+
 from benchmarks.context.texts import SETS, read_lines, read_set
 from benchmarks.corpora import make_blank
 from benchmarks.harness import make_parser, report
-from spacy.tokens import Doc
 from spacy_bioclin.context.measurements.measurement import Measurement
 from spacy_bioclin.context.measurements.rules.find import find_measurements
 

@@ -144,7 +144,8 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
         component gives none; what a linker found is in `kb_id` and `candidates`. "measurements" and
         the `medication` of drugs are there if the pipeline has `bioclin_measurements`, "relations"
         if it finds relations, and "categories" if it classifies texts. Where `bioclin_context` ran,
-        `negated` and the other attributes are true or false, and `context` has the cues that make them true.
+        `negated` and the other attributes are true or false, and `context` has the cues that make
+        them true.
     """
     from ...annotations.relations import RELATIONS_KEY, get_relations
     from ...context.measurements.store import get_measurements, has_measurements

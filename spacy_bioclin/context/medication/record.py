@@ -363,28 +363,26 @@ def _list_verbs(drugs: Sequence[Drug], at: int) -> list[Action]:
 
 def _find_status(ent: Span, found: Medication, done: str | None, is_active: bool) -> str:
     """Find whether a drug is taken: by its verb, its context, its order and its section."""
-    if done in ("stop", "hold"):
-        return "stopped" if done == "stop" else "held"
-    if done is None and SPANS_KEY not in ent.doc.spans:
-        return "unknown"  # it may be negated
     modifiers = get_modifiers(ent)
     kinds = {each.kind for each in modifiers}
+    if done in ("stop", "hold") and "family" not in kinds:
+        return "stopped" if done == "stop" else "held"
     if done in ("maybe", "if") or kinds & {"uncertain", "family"}:
         return "unknown"
-    if done == "avoid":
-        return "not_taken"
-    if "negated" in kinds and done not in ("continue", "change"):
+    if done == "avoid" or ("negated" in kinds and done not in ("continue", "change")):
         return "not_taken"
     if not found.as_needed and any(
         each.kind == "hypothetical" and not _GIVEN.search(each.cue.text) for each in modifiers
     ):
         return "unknown"
-    if done in ("start", "change", "continue", "take"):
+    if done in ("start", "change", "continue"):
         return "taking"
     if "historical" in kinds:
         return "past"
-    if done in ("past", "tolerate"):
-        return "unknown"
+    if done in ("past", "tolerate") or SPANS_KEY not in ent.doc.spans:
+        return "unknown"  # without `bioclin_context` it may be negated
+    if done == "take":
+        return "taking"
     times = (found.duration, found.when, found.as_needed, found.taper)
     rate = found.dose.unit if found.dose and found.dose.unit else ""
     is_single = found.frequency is not None and found.frequency.unit is None
