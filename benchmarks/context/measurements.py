@@ -23,7 +23,7 @@ from spacy.tokens import Doc
 
 from benchmarks.context.texts import SETS, read_lines, read_set
 from benchmarks.corpora import make_blank
-from benchmarks.harness import make_parser, report
+from benchmarks.harness import RESULTS, make_parser, read_json, report
 from spacy_bioclin.context.measurements.measurement import Measurement
 from spacy_bioclin.context.measurements.rules.find import find_measurements
 
@@ -156,7 +156,9 @@ def describe_order(found: Any) -> dict[str, Any]:
     row = found._asdict()
     for name in MEASURED:
         if (one := row.get(name)) is not None:
-            numbers = "-".join(f"{n:.4g}" for n in (one.value, one.high) if n is not None)
+            numbers = "-".join(
+                f"{round(n, 4):.10g}" for n in (one.value, one.high) if n is not None
+            )
             sign = "/" if name == "frequency" else " "
             row[name] = f"{numbers}{sign}{one.unit}" if one.unit else numbers
             if name == "frequency" and not one.unit:
@@ -187,7 +189,7 @@ def score_orders(lang: str, split: str, show: bool) -> dict[str, Any]:
         doc: Doc = nlp(text)
         places = [(each["start"], each["end"]) for each in order["medications"]]
         spans = [doc.char_span(*at, label="DRUG", alignment_mode="expand") for at in places]
-        doc.set_ents(spans)
+        doc.set_ents([span for span in spans if span is not None])
         for ent, gold in zip(doc.ents, order["medications"], strict=True):
             found = describe_order(ent._.medication)
             for name in FIELDS:
@@ -210,7 +212,9 @@ def main() -> None:
     args = parser.parse_args()
     if args.orders:
         scores = {lang: score_orders(lang, args.orders, args.show) for lang in LANGS}
-        report("context_orders", {args.orders: scores})
+        path = RESULTS / "context_orders.json"
+        known = read_json(path) if path.exists() else {}
+        report("context_orders", {**known, args.orders: scores})
         return
     result: dict[str, Any] = {
         "speed": {lang: measure_speed(lang) for lang in LANGS},

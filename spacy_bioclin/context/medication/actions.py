@@ -114,13 +114,14 @@ class Reader(NamedTuple):
             if one.start < start or one.end > end:
                 continue
             is_taper = any(part.start < one.end and one.start < part.end for part in tapers)
-            is_later = one.kind in (*STOPS, "change", "replace") and (
-                not (words.ends.match(text, one.end) or _DONE.search(text[one.start : one.end]))
-                or words.if_after.match(text, one.end)
-                or _UNTIL.search(text[start : one.start])
-            )
+            kind, is_later = one.kind, False
+            if kind in STOPS and _UNTIL.search(text[start : one.start]):
+                kind = "until"
+            elif kind in (*STOPS, "change", "replace"):
+                is_end = words.ends.match(text, one.end) or _DONE.search(text[one.start : one.end])
+                is_later = not is_end or words.if_after.match(text, one.end) is not None
             if not is_taper and not is_later:
-                found.append(Part("action", one.start, one.end, one.kind))
+                found.append(Part("action", one.start, one.end, kind))
         found.sort(key=lambda part: part.start)
         if bare := find_bare(text, start, end, found, self.lang, strict=self.strict):
             found.append(bare)
@@ -172,8 +173,8 @@ def find_done(text: str, drugs: Sequence[Drug], at: int, words: Words) -> str | 
     """Find what is done with a drug of a sentence.
 
     at (int): The number of the drug.
-    RETURNS (str | None): The kind of its verb, or "if" for "suspender metformina si diarrea"; None
-        without a verb.
+    RETURNS (str | None): The kind of its verb, "if" for "suspender metformina si diarrea", "until"
+        for "5 días y suspender"; None without a verb.
     """
     drug = drugs[at]
     after = _done_after(drug)
@@ -186,7 +187,9 @@ def find_done(text: str, drugs: Sequence[Drug], at: int, words: Words) -> str | 
         before = _find_replaced(text, drugs, at, words)
     if after == "replace":
         after = "stop" if _is_new(text, drugs, at + 1, words) else "change"
-    if after is not None and not (before and after in ("take", "past", "continue", "start")):
+    if after is not None and not (
+        before and after in ("take", "past", "continue", "start", "until")
+    ):
         return after
     if before is None and at + 1 < len(drugs):  # "aspirin and clopidogrel were held"
         other = drugs[at + 1]

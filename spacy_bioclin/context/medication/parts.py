@@ -212,6 +212,10 @@ def _find_times(text: str, start: int, end: int, words: Words) -> Iterator[Part]
             unit = "g/kg" if match[2] else "g"
             one = Measurement("quantity", value, None, None, unit, *match.span())
             yield Part("dose", *match.span(), one)
+    for match in words.half.finditer(text, start, end):
+        if unit := words.form_units.get(words.forms[squeeze(match["form"])]):
+            one = Measurement("quantity", 0.5, None, None, unit, *match.span())
+            yield Part("dose", *match.span(), one)
     for match in words.single.finditer(text, start, end):
         yield Part(
             "frequency",

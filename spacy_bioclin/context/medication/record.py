@@ -15,7 +15,7 @@ from ..measurements.rules.units import DOSE_FORMS, TIMES
 from ..measurements.store import get_settings, measurements_between
 from ..rules.attributes import SPANS_KEY, get_modifiers
 from ..sections.result import get_section, get_sections
-from .actions import Action, Drug, Reader, find_done, is_small
+from .actions import MAX_DRUGS_BEFORE, Action, Drug, Reader, find_done, is_small
 from .parts import When, read_reason
 from .words import Words, get_words
 
@@ -139,6 +139,12 @@ def read_medication(
     start, end = around.start_char, around.end_char
     places = _find_drugs(ent, around, labels)
     at = places.index((ent.start_char, ent.end_char))
+    if at + 2 < len(places):  # the next two say what ends its order, and join it
+        end = places[at + 2][0]
+    if at > MAX_DRUGS_BEFORE:
+        start = places[at - MAX_DRUGS_BEFORE - 1][1]
+        places, at = places[at - MAX_DRUGS_BEFORE :], MAX_DRUGS_BEFORE
+    places = places[: at + 2]
     measured = measurements_between(doc, start, end)
     strict = not any(part in ent.label_.lower() for part in ("drug", "medic", "farmac"))
     drugs = Reader(text, start, end, measured, words, langs[0], strict).read(places)
@@ -369,7 +375,7 @@ def _find_status(ent: Span, found: Medication, done: str | None, is_active: bool
         return "stopped" if done == "stop" else "held"
     if done in ("maybe", "if") or kinds & {"uncertain", "family"}:
         return "unknown"
-    if done == "avoid" or ("negated" in kinds and done not in ("continue", "change")):
+    if done == "avoid" or ("negated" in kinds and done not in ("continue", "change", "until")):
         return "not_taken"
     if not found.as_needed and any(
         each.kind == "hypothetical" and not _GIVEN.search(each.cue.text) for each in modifiers

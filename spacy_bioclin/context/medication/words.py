@@ -40,6 +40,10 @@ class Words:
         self._same_form: dict[str, str] = data["same_form"]
         self.forms = _by_form({name: form["words"] for name, form in forms.items()})
         self.form = _bounded(words_pattern(_forms({n: f["words"] for n, f in forms.items()})))
+        forms_of_half = words_pattern(_forms({n: f["words"] for n, f in forms.items()}))
+        self.half = re.compile(
+            rf"(?i)(?<!\w)(?:medi[oa]|half(?:\san?)?)\s(?P<form>{forms_of_half})(?!\w)"
+        )
         self.form_units = {name: form["unit"] for name, form in forms.items() if "unit" in form}
         self.form_routes = {name: form["route"] for name, form in forms.items() if "route" in form}
         when: dict[str, str] = {}
@@ -89,7 +93,8 @@ class Words:
             r"|secondary|per|while|mientras|tras|after|pending)\b)"
         )
         self.not_action = re.compile(rf"(?i)(?<!\w)(?:{self._join('not_actions')})\s+$")
-        self.maybe = re.compile(rf"(?i)(?:(?<!\w)(?:{self._join('maybe')})|[?¿])\s*(?:\S+\s+)?$")
+        maybe = rf"(?<!\w)(?:{self._join('maybe')})(?!\w)"
+        self.maybe = re.compile(rf"(?i)(?:{maybe}|[?¿])\s*(?:[^\s,;:.]+\s+)?$")
         self.action = re.compile(
             r"(?i)(?<![\w/])(?:"
             + "|".join(
