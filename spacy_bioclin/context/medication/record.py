@@ -13,10 +13,10 @@ from ..measurements.rules.lexicon import LANGS
 from ..measurements.rules.numbers import read_digits
 from ..measurements.rules.units import DOSE_FORMS, TIMES
 from ..measurements.store import get_settings, measurements_between
-from ..rules.attributes import SPANS_KEY, get_modifiers
-from ..sections.result import get_section, get_sections
-from .actions import MAX_DRUGS_BEFORE, Action, Drug, Reader, find_done, is_small
+from ..sections.result import get_section
+from .actions import MAX_DRUGS_BEFORE, Drug, Reader, find_done, is_small
 from .parts import When, read_reason
+from .status import find_status, is_allergy
 from .words import Words, get_words
 
 STATUSES = ("taking", "stopped", "held", "past", "not_taken", "allergy", "unknown")
@@ -28,12 +28,8 @@ ONCE_A_DAY = frozenset(
 )
 _ACTIONS = ("start", "stop", "hold", "change", "continue")
 AROUND = 120  # tokens of the sentence before and after a drug
-MAX_ALLERGIES = 25  # words of a section of allergies: what follows may be without a heading
 _TWO_DRUGS = re.compile(r"(\d{1,4}(?:[.,]\d{1,3})?)\s?/\s?$")  # of "875/125 mg"
 _COUNT = re.compile(r"(?i)(?<![\w.,/])(\d(?:[.,]5)?|1/2|½)\s$")
-_GIVEN = re.compile(r"(?i)profil|prophyl|ppx|prevenci|prevention")
-_ALLERGY_AFTER = re.compile(r"(?i)[\s-]?(?:allerg(?:y|ies|ic)|intoleran|alergia)")
-_UNORDERED = ("tolerate", "take", "start", "continue", "change", "past", "stop", "hold")
 
 
 class Medication(NamedTuple):
@@ -152,11 +148,17 @@ def read_medication(
     floor = drugs[at - 1].end if at else start
     done = find_done(text, drugs, at, words)
     found = _read_order(text, floor, drug, done, words, langs[0])
-    if _is_allergy(ent, text, start, drugs, at, done, allergy_sections, words):
+    if is_allergy(ent, text, start, drugs, at, done, allergy_sections, words):
         return found._replace(status="allergy", action=None)
     action = done if done in _ACTIONS else None
-    is_active = get_section(ent) in active_sections
-    return found._replace(action=action, status=_find_status(ent, found, done, is_active))
+    status = find_status(
+        ent,
+        done,
+        as_needed=found.as_needed,
+        is_ordered=_is_ordered(found),
+        is_active=get_section(ent) in active_sections,
+    )
+    return found._replace(action=action, status=status)
 
 
 def _find_around(ent: Span) -> Span:
@@ -317,82 +319,10 @@ def _is_taper(text: str, floor: int, drug: Drug, words: Words) -> bool:
     return is_falling and (n_times > 1 or bool(words.then.search(text, drug.end, drug.last)))
 
 
-def _is_allergy(
-    ent: Span,
-    text: str,
-    start: int,
-    drugs: Sequence[Drug],
-    at: int,
-    done: str | None,
-    sections: Collection[str],
-    words: Words,
-) -> bool:
-    """Check whether a drug is named as one that the patient does not bear."""
-    drug = drugs[at]
-    if _ALLERGY_AFTER.match(text, drug.end):
+def _is_ordered(found: Medication) -> bool:
+    """Check whether an order has times: more than a single dose."""
+    if found.duration or found.when or found.as_needed or found.taper:
         return True
-    cues = list(words.allergy.finditer(text, start, drug.start))
-    if cues and not any(one.start >= cues[-1].end() for one in _list_verbs(drugs, at)):
-        between = text[cues[-1].end() : drug.start]
-        for other in drugs[:at]:
-            between = between.replace(text[other.start : other.end], "")
-        between = re.sub(r"\([^()]*\)", "", between)
-        if not re.search(r"[;]|\.\s", between) and not re.search(
-            r"\w", words.small_words.sub("", between)
-        ):
-            return True
-    if get_section(ent) not in sections or done in _UNORDERED:
-        return False
-    if drug.has("dose", "bare", "frequency", "when", "schedule", "needed"):
-        return False
-    body = next(
-        (
-            each.body
-            for each in reversed(get_sections(ent.doc))
-            if each.body.start_char <= drug.start
-        ),
-        None,
-    )
-    if body is None:
-        return False
-    before = text[body.start_char : drug.start]
-    if len(before.split()) > MAX_ALLERGIES:
-        return False
-    denied = list(words.no_allergy.finditer(before))
-    is_new = any(re.search(r"[.;,\n]", before[one.end() :]) for one in denied)
-    return not is_new
-
-
-def _list_verbs(drugs: Sequence[Drug], at: int) -> list[Action]:
-    return [one for drug in drugs[: at + 1] for one in drug.verbs]
-
-
-def _find_status(ent: Span, found: Medication, done: str | None, is_active: bool) -> str:
-    """Find whether a drug is taken: by its verb, its context, its order and its section."""
-    modifiers = get_modifiers(ent)
-    kinds = {each.kind for each in modifiers}
-    if done in ("stop", "hold") and "family" not in kinds:
-        return "stopped" if done == "stop" else "held"
-    if done in ("maybe", "if") or kinds & {"uncertain", "family"}:
-        return "unknown"
-    if done == "avoid" or ("negated" in kinds and done not in ("continue", "change", "until")):
-        return "not_taken"
-    if not found.as_needed and any(
-        each.kind == "hypothetical" and not _GIVEN.search(each.cue.text) for each in modifiers
-    ):
-        return "unknown"
-    if done in ("start", "change", "continue"):
-        return "taking"
-    if "historical" in kinds:
-        return "past"
-    if done in ("past", "tolerate") or SPANS_KEY not in ent.doc.spans:
-        return "unknown"  # without `bioclin_context` it may be negated
-    if done == "take":
-        return "taking"
-    times = (found.duration, found.when, found.as_needed, found.taper)
     rate = found.dose.unit if found.dose and found.dose.unit else ""
-    is_single = found.frequency is not None and found.frequency.unit is None
-    is_ordered = (
-        any(times) or rate.endswith("/d") or (found.frequency is not None and not is_single)
-    )
-    return "taking" if is_ordered or is_active else "unknown"
+    is_single = found.frequency is None or found.frequency.unit is None
+    return rate.endswith("/d") or not is_single
