@@ -84,7 +84,6 @@ class Words:
             rf"(?i),(?!\d)|[;:\n()+→]|\.\s|\s/|\s(?:{self._join('joins')})(?=\s)"
         )
         self.new = re.compile(rf"(?i)(?:^|\s)(?:{self._join('to')})\s+(?:{small}|\s)*$")
-        self.to = re.compile(rf"(?i)\s*(?:{self._join('to')})\s")
         self.old = re.compile(rf"(?i)(?<!\w)(?:{self._join('from')})\s+$")
         self.if_after = re.compile(r"(?i)\W{0,2}(?:si|if|when|for sbp|cuando)\b")
         self.ends = re.compile(
