@@ -34,6 +34,12 @@ class Words:
     def __init__(self, langs: Iterable[str]) -> None:
         data = srsly.read_yaml(Path(__file__).with_name("words.yml"))
         self._own: list[dict[str, Any]] = [data[lang] for lang in langs]
+        self._read_routes(data)
+        self._read_times()
+        self._read_verbs()
+
+    def _read_routes(self, data: dict[str, Any]) -> None:
+        """Read routes and forms, which all languages share."""
         self.routes = _by_form(data["routes"])
         self.route = _bounded(words_pattern(_forms(data["routes"])))
         forms: dict[str, dict[str, str]] = data["forms"]
@@ -46,6 +52,9 @@ class Words:
         )
         self.form_units = {name: form["unit"] for name, form in forms.items() if "unit" in form}
         self.form_routes = {name: form["route"] for name, form in forms.items() if "route" in form}
+
+    def _read_times(self) -> None:
+        """Read when, how often and why a drug is given."""
         when: dict[str, str] = {}
         for own in self._own:
             for code, written in own["when"].items():
@@ -74,6 +83,9 @@ class Words:
             for own in self._own
         ]
         self.day = self._any("days")
+
+    def _read_verbs(self) -> None:
+        """Read what is done with a drug, and the small words between."""
         small = self._join("small")
         self.small = re.compile(rf"(?i)(?:{small}|{self._join('joins')})")
         self.small_words = re.compile(rf"(?i)(?<!\w)(?:{small}|{self._join('joins')})(?!\w)")
