@@ -149,7 +149,7 @@ class Reader(NamedTuple):
 def is_small(text: str, start: int, end: int, words: Words) -> bool:
     """Check whether a stretch of text has only small words, such as articles."""
     found = words.only_small.match(text, start, end) if start <= end else None
-    return found is not None and found.end() == end and not re.search(r"[.;]\s", text[start:end])
+    return found is not None and found.end() == end and not re.search(r"[.,;]\s", text[start:end])
 
 
 def find_actions(text: str, start: int, end: int, words: Words) -> list[Action]:

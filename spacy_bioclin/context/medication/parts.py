@@ -47,7 +47,7 @@ _BARE = re.compile(
     r"(?![\w%]|[.,]\d)"
 )
 _AFTER_BARE = re.compile(
-    r"(?i)\s*(?:$|[,;.)(+>/\n→-]|(?:y|e|and|then|luego|extra|m[áa]x|x ?\d|no|con)(?!\w))"
+    r"(?i)\s*(?:$|[,;.)(+>/\n→]|->|(?:y|e|and|then|luego|extra|m[áa]x|x ?\d|no|con)(?!\w))"
 )
 _WHY = re.compile(r"(?:[^,.;:()\n+]|[.,](?=\d)){2,70}")
 _NO_DURATION_BEFORE = re.compile(
@@ -269,7 +269,9 @@ def _find_reasons(
         *((match, "purpose") for match in words.purpose.finditer(text, start, end)),
     ]
     for match, kind in sorted(matches, key=lambda each: (each[0].start(), -each[0].end())):
-        if match.start() < last:
+        if match.start() < last or (
+            kind == "condition" and _is_of_verb(text, start, match.start(), words)
+        ):
             continue
         at = match.end()
         if kind == "needed":
@@ -286,6 +288,15 @@ def _find_reasons(
         if reason:
             # The part begins with its preposition, so that nothing is between it and the order.
             yield Part("reason", match.start(), reason[1], reason)
+
+
+def _is_of_verb(text: str, start: int, end: int, words: Words) -> bool:
+    """Check whether a condition is that of a verb before it: "hold if INR > 3"."""
+    before = text[max(start, end - 40) : end].rstrip()
+    return any(
+        match.end() == len(before) and match.lastgroup not in ("take", "continue")
+        for match in words.action.finditer(before)
+    )
 
 
 def read_reason(

@@ -145,7 +145,7 @@ def read_medication(
     strict = not any(part in ent.label_.lower() for part in ("drug", "medic", "farmac"))
     drugs = Reader(text, start, end, measured, words, langs[0], strict).read(places)
     drug = drugs[at]
-    floor = drugs[at - 1].end if at else start
+    floor = drugs[at - 1].last if at else start  # "Nolotil si dolor, Adiro 100"
     done = find_done(text, drugs, at, words)
     found = _read_order(text, floor, drug, done, words, langs[0])
     if is_allergy(ent, text, start, drugs, at, done, allergy_sections, words):

@@ -13,7 +13,7 @@ from .words import Words
 MAX_ALLERGIES = 25  # words of a section of allergies: what follows may be without a heading
 _GIVEN = re.compile(r"(?i)profil|prophyl|ppx|prevenci|prevention")
 _ALLERGY_AFTER = re.compile(r"(?i)[\s-]?(?:allerg(?:y|ies|ic)|intoleran|alergia)")
-_UNORDERED = ("tolerate", "take", "start", "continue", "change", "past", "stop", "hold")
+_UNORDERED = ("tolerate", "take", "start", "continue", "change", "past", "stop", "hold", "avoid")
 
 
 def is_allergy(

@@ -218,6 +218,37 @@ ORDERS: list[tuple[str, str, list[str], list[dict[str, Any]]]] = [
         [{"dose": "3500 [IU]"}, {"status": "unknown"}, {"status": "not_taken"}],
     ),
     (
+        "es",
+        "Metamizol si dolor, clopidogrel 75 comida",
+        ["Metamizol", "clopidogrel"],
+        [
+            {"as_needed": True, "reason": "dolor"},
+            {"dose": "75", "when": ["CD"], "frequency": "1 d"},
+        ],
+    ),
+    (
+        "en",
+        "Warfarin 5 mg qPM (hold if INR >3)",
+        ["Warfarin"],
+        [{"dose": "5 mg", "when": ["EVE"], "frequency": "1 d"}],
+    ),
+    (
+        "en",
+        "Vancomycin d/c'd, cefepime 2 g IV q8h day 3/7. RA: on etanercept.",
+        ["Vancomycin", "cefepime", "etanercept"],
+        [
+            {"action": "stop", "status": "stopped"},
+            {"dose": "2 g", "route": "intravenous", "frequency": "3 d", "duration": "7 d"},
+            {},
+        ],
+    ),
+    (
+        "es",
+        "RAM: sulfamidas, yodo. No usa naproxeno.",
+        ["sulfamidas", "yodo", "naproxeno"],
+        [{"status": "allergy"}, {"status": "allergy"}, {"status": "not_taken"}],
+    ),
+    (
         "en",
         "on tamsulosin, unable to void x 9 h",
         ["tamsulosin"],
