@@ -16,6 +16,7 @@ from benchmarks.context.readme import (
     context_speed_table,
     measurement_table,
     nubes_table,
+    orders_table,
 )
 from benchmarks.deid.readme import deid_speed_line, deid_table, hard_notes_table, suite_table
 from benchmarks.heads.readme import (
@@ -176,6 +177,7 @@ def results_section() -> str:
             assertion_line,
             nubes_table,
             measurement_table,
+            orders_table,
             context_speed_table,
             context_growth_line,
         ),

@@ -1,11 +1,17 @@
-"""Measurements on the annotated sentences: F1, values and units; words/s; growth.
+"""Measurements on the annotated sentences: F1, values and units; words/s; growth. Orders of drugs.
 
     python -m benchmarks.context.measurements              # $BIOCLIN_DATA or ../shared/data
     python -m benchmarks.context.measurements --speed      # without reading the annotated sets
+    python -m benchmarks.context.measurements --orders dev --show
 
 A measurement is found if its characters are exactly those of the annotation; its kind, value and
 unit are then compared. Numbers may differ by 1 %, since annotators round. The sets are read once,
 when the rules are finished. Writes benchmarks/results/context_measurements.json.
+
+sets/orders_es.jsonl and orders_en.jsonl are orders of our own with the drugs marked, by kind. Of
+three of a kind the last is test, which is read once. A field is right if `ent._.medication` has
+what the annotation has; fields that are empty in both do not count. With --orders only they are
+read, and written to benchmarks/results/context_orders.json.
 """
 
 import json
@@ -13,13 +19,17 @@ import time
 from collections import Counter
 from typing import Any
 
+from spacy.tokens import Doc
+
 from benchmarks.context.texts import SETS, read_lines, read_set
 from benchmarks.corpora import make_blank
-from benchmarks.harness import make_parser, report
+from benchmarks.harness import RESULTS, make_parser, read_json, report
 from spacy_bioclin.context.measurements.measurement import Measurement
 from spacy_bioclin.context.measurements.rules.find import find_measurements
 
 LANGS = ("es", "en")
+MEASURED = ("dose", "amount", "frequency", "duration")
+FIELDS = (*MEASURED, "form", "route", "when", "as_needed", "reason", "taper", "status", "action")
 TOLERANCE = 0.01
 SPEED_FILES = {
     "es": ["es/nubes_samples_001-009.txt.xz", "es/spaccc.txt.xz"],
@@ -139,11 +149,73 @@ def measure_growth(lang: str) -> dict[str, list[float]]:
     return seconds
 
 
+def describe_order(found: Any) -> dict[str, Any]:
+    """Write `ent._.medication` as the annotations are written; without what it does not have."""
+    if found is None:
+        return {}
+    row = found._asdict()
+    for name in MEASURED:
+        if (one := row.get(name)) is not None:
+            numbers = "-".join(
+                f"{round(n, 4):.10g}" for n in (one.value, one.high) if n is not None
+            )
+            sign = "/" if name == "frequency" else " "
+            row[name] = f"{numbers}{sign}{one.unit}" if one.unit else numbers
+            if name == "frequency" and not one.unit:
+                row[name] = "once"
+    row["when"] = ", ".join(
+        each.code if each.amount is None else f"{each.code} {each.amount:g}"
+        for each in row.get("when", ())
+    )
+    return {name: value for name, value in row.items() if value}
+
+
+def score_orders(lang: str, split: str, show: bool) -> dict[str, Any]:
+    """Score the fields of `ent._.medication` on the orders of a split.
+
+    show (bool): Print what differs.
+    """
+    nlp = make_blank(lang)
+    for name in ("bioclin_sentences", "bioclin_sections", "bioclin_context"):
+        nlp.add_pipe(name)
+    nlp.add_pipe("bioclin_measurements", config={"drug_labels": ["drug"]})
+    right: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    numbers: Counter[str] = Counter()
+    for text, order in read_set(SETS / f"orders_{lang}.jsonl"):
+        numbers[order["kind"]] += 1
+        if (numbers[order["kind"]] % 3 == 0) != (split == "test"):
+            continue
+        doc: Doc = nlp(text)
+        places = [(each["start"], each["end"]) for each in order["medications"]]
+        spans = [doc.char_span(*at, label="DRUG", alignment_mode="expand") for at in places]
+        doc.set_ents([span for span in spans if span is not None])
+        for ent, gold in zip(doc.ents, order["medications"], strict=True):
+            found = describe_order(ent._.medication)
+            for name in FIELDS:
+                if (want := gold.get(name)) is None and name not in found:
+                    continue
+                is_right = want == found.get(name)
+                for key in ("all", f"field {name}", f"kind {order['kind']}"):
+                    counted[key] += 1
+                    right[key] += is_right
+                if show and not is_right:
+                    print(lang, order["kind"], name, found.get(name), "want", want, "|", text)
+    return {key: f"{right[key]}/{n} {right[key] / n:.3f}" for key, n in sorted(counted.items())}
+
+
 def main() -> None:
     parser = make_parser(__doc__)
+    parser.add_argument("--orders", choices=("dev", "test"), help="orders of drugs alone")
     parser.add_argument("--speed", action="store_true", help="do not read the annotated sets")
     parser.add_argument("--show", action="store_true", help="print every difference")
     args = parser.parse_args()
+    if args.orders:
+        scores = {lang: score_orders(lang, args.orders, args.show) for lang in LANGS}
+        path = RESULTS / "context_orders.json"
+        known = read_json(path) if path.exists() else {}
+        report("context_orders", {**known, args.orders: scores})
+        return
     result: dict[str, Any] = {
         "speed": {lang: measure_speed(lang) for lang in LANGS},
         "growth_seconds": {"sizes": SIZES, **{lang: measure_growth(lang) for lang in LANGS}},

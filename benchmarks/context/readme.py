@@ -104,6 +104,23 @@ def measurement_table() -> str:
     return "\n".join(lines)
 
 
+def orders_table() -> str:
+    """Tabulate how many fields of orders are right, on the third of them that was held out."""
+    scores = load("context_orders")
+    read = {"before": scores["before"]["test"], "held out, read once": scores["test, read first"]}
+    fields = ("all", "field dose", "field route", "field frequency", "field when", "field status")
+    names = [name.removeprefix("field ") for name in fields]
+    lines = [
+        f"| orders of our own, fields right | {' | '.join(names)} |",
+        f"|---|{'---|' * len(names)}",
+    ]
+    for title, by_lang in read.items():
+        for lang, row in by_lang.items():
+            cells = [row[field].partition(" ")[2] if field in row else "–" for field in fields]
+            lines.append(f"| {LANGS[lang]}, {title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def context_speed_table() -> str:
     """Tabulate words per second of each component, beside other systems."""
     words = load("context_speed")["words"]

@@ -25,6 +25,7 @@ ENTITY_TYPES = {
     "probability": "float64",
     "section": "string",
     **dict.fromkeys(KINDS, "boolean"),
+    "medication": "object",
     "value": "object",
     "high": "float64",
     "comparator": "string",

@@ -28,6 +28,18 @@ def check_mentions(sent: dict[str, Any], length: int) -> None:
         last = mention["end"]
 
 
+@pytest.mark.parametrize("lang", ["es", "en"])
+def test_orders_are_well_formed(lang: str):
+    orders = read_set(f"orders_{lang}.jsonl")
+    assert len(orders) >= 150 and len({order["text"] for order in orders}) == len(orders)
+    for order in orders:
+        last = 0
+        for drug in order["medications"]:
+            assert last <= drug["start"] < drug["end"] <= len(order["text"])
+            assert order["text"][drug["start"] : drug["end"]].strip() and drug["status"]
+            last = drug["end"]
+
+
 def test_assertions_are_well_formed():
     sents = read_set("assertions_en.jsonl")
     assert len(sents) >= 300

@@ -141,13 +141,15 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
     """Describe the entities and span groups of a Doc, ready for JSON.
 
     RETURNS (dict): Offsets are code points of the untouched text; `probability` is null where the
-        component gives none; what a linker found is in `kb_id` and `candidates`. "measurements" is
-        there if the pipeline has `bioclin_measurements`, "relations" if it finds relations, and
-        "categories" if it classifies texts. Where `bioclin_context` ran, `negated` and the other
-        attributes are true or false, and `context` has the cues that make them true.
+        component gives none; what a linker found is in `kb_id` and `candidates`. "measurements" and
+        the `medication` of drugs are there if the pipeline has `bioclin_measurements`, "relations"
+        if it finds relations, and "categories" if it classifies texts. Where `bioclin_context` ran,
+        `negated` and the other attributes are true or false, and `context` has the cues that make
+        them true.
     """
     from ...annotations.relations import RELATIONS_KEY, get_relations
     from ...context.measurements.store import get_measurements, has_measurements
+    from ...context.medication.record import is_drug, read_medication
     from ...spans import get_layers
 
     layers: dict[str | None, list[dict[str, Any]]] = {}
@@ -156,6 +158,9 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
         if "context" in doc.spans and key not in ("context", "sections", "section_titles"):
             for span, each in zip(spans, records, strict=True):
                 each.update(_describe_context(span))
+        for span, each in zip(spans, records, strict=True):
+            if is_drug(span) and doc.has_annotation("SENT_START"):
+                each["medication"] = read_medication(span).to_dict()
         layers[key] = records
     record: dict[str, Any] = {"id": doc_id, "entities": layers.pop(None), "spans": layers}
     if has_measurements(doc):

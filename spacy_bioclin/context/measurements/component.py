@@ -8,7 +8,8 @@ from spacy.tokens import Doc
 
 from ...errors import BioclinError
 from ...settings import Settings, read_settings
-from . import medication, store
+from ..medication.record import install_extensions as install_medication
+from . import store
 from .relative import find_relative_dates, read_note_date
 from .rules.lexicon import LANGS
 from .rules.units import check_code, check_form
@@ -61,7 +62,7 @@ class MeasurementFinder:
             "drug_labels": [label.lower() for label in settings.drug_labels],
         }
         store.install_extensions()
-        medication.install_extensions()
+        install_medication()
 
     def __call__(self, doc: Doc) -> Doc:
         """Find the measurements of a Doc, replacing those that an earlier run found.
@@ -69,7 +70,7 @@ class MeasurementFinder:
         RAISES (BioclinError): `doc._.note_date` is not a date.
         """
         store.install_extensions()  # lost when a worker process starts
-        medication.install_extensions()
+        install_medication()
         langs = self.settings.langs or []
         text = doc.text
         found = store.find_in(text, langs, self.settings.units)

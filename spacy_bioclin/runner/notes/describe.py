@@ -10,6 +10,7 @@ from spacy.tokens import Doc, Span
 from ...annotations.relations import RELATIONS_KEY, Relation, get_relations
 from ...context.measurements.measurement import Measurement
 from ...context.measurements.store import SETTINGS, get_measurements
+from ...context.medication.record import is_drug, read_medication
 from ...context.rules.attributes import get_modifiers
 from ...context.rules.rule_data import KINDS
 from ...context.sections.result import find_key, titles_key
@@ -61,6 +62,7 @@ class _Around:
         sections = doc.spans[self.key] if self.key is not None else ()
         self.sections = [(each.start, each.end, each.label_) for each in sections]
         cues = doc.spans.get(CONTEXT)
+        self.has_sentences = doc.has_annotation("SENT_START")
         self.has_cues = cues is not None and len(cues) > 0
         self.no_kinds = dict.fromkeys(KINDS, None if cues is None else False)
 
@@ -81,11 +83,16 @@ class _Around:
             "probability": _round(probability),
             "section": self._find_section(span.start),
             **kinds,
+            "medication": self._find_medication(span),
             "value": None,
             "high": None,
             "comparator": None,
             "unit": None,
         }
+
+    def _find_medication(self, span: Span) -> Row | None:
+        is_known = self.has_sentences and is_drug(span)
+        return read_medication(span).to_dict() if is_known else None
 
     def _find_section(self, token: int) -> str | None:
         """Find the section of a token, as `get_section` does."""
@@ -105,7 +112,8 @@ def describe_entities(doc: Doc, text: str) -> list[Row]:
     text (str): Text of the Doc.
     RETURNS (list[Row]): Offsets are code points of the untouched text. `probability` is None where
         the component gives none. The attributes of `bioclin_context` are None if it did not run,
-        and `value`, `high`, `comparator` and `unit` belong to measurements.
+        `medication` is None but for drugs, and `value`, `high`, `comparator` and `unit` belong to
+        measurements.
     """
     around = _Around(doc, text)
     left_out = {CONTEXT, *([around.key, titles_key(around.key)] if around.key else [])}

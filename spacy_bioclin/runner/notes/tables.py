@@ -55,6 +55,24 @@ class ParquetTarget(Target):
         kept = [(name, self.types.get(name, text)) for name in self.kept]
         argument = [("start", integer), ("end", integer), ("label", text), ("kb_id", text)]
         argument += [("text", text)] * self.entity_text
+        measured = pa.struct([("value", number), ("high", number), ("unit", text)])
+        when = pa.struct([("code", text), ("amount", number), ("unit", text)])
+        medication = pa.struct(
+            [
+                ("status", text),
+                ("action", text),
+                ("dose", measured),
+                ("amount", measured),
+                ("form", text),
+                ("route", text),
+                ("frequency", measured),
+                ("when", pa.list_(when)),
+                ("as_needed", pa.bool_()),
+                *[("reason", text)] * self.entity_text,
+                ("duration", measured),
+                ("taper", pa.bool_()),
+            ]
+        )
         category = pa.struct([("label", text), ("probability", number)])
         return {
             "notes": pa.schema(
@@ -80,6 +98,7 @@ class ParquetTarget(Target):
                     ("probability", number),
                     ("section", text),
                     *((kind, pa.bool_()) for kind in KINDS),
+                    ("medication", medication),
                     ("value", text),
                     ("high", number),
                     ("comparator", text),

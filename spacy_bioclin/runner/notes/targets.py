@@ -107,6 +107,8 @@ class JsonLinesTarget(Target):
 
     def _shorten(self, row: Row) -> Row:
         """Leave out what is not known, and the text unless it is wanted."""
+        if not self.entity_text and row.get("medication"):
+            row = {**row, "medication": without_text(row["medication"])}
         always = ("probability", *(("text",) if self.entity_text else ()))
         return {
             name: value
@@ -127,11 +129,26 @@ class JsonLinesTarget(Target):
         text = ["text"] * self.note_text
         names = ["record", "id", *self.kept, *text, "entities", "relations", "categories"]
         inner = ["start", "end", "label", "layer", *["text"] * self.entity_text, "kb_id"]
-        inner += ["codes", "probability", "section", *KINDS, "value", "high", "comparator", "unit"]
+        inner += [
+            "codes",
+            "probability",
+            "section",
+            *KINDS,
+            "medication",
+            "value",
+            "high",
+            "comparator",
+            "unit",
+        ]
         return [
             f"object: {', '.join([*names, 'coverage', 'language'])}",
             f"entities: {', '.join(inner)}",
         ]
+
+
+def without_text(medication: Row) -> Row:
+    """Leave out of what is said of a drug what is text of the note."""
+    return {name: value for name, value in medication.items() if name != "reason"}
 
 
 def to_json(value: Any) -> Any:

@@ -6,7 +6,7 @@ Source: the pages of FHIR R4B for Quantity, Range, Timing and Dosage. Units are 
 from typing import Any
 
 from ...context.measurements.measurement import Measurement
-from ...context.measurements.medication import get_medication
+from ...context.medication.record import Medication
 from .mentions import Counts, Mention, find_measurement
 
 Json = dict[str, Any]
@@ -54,28 +54,62 @@ def make_observed_value(mention: Mention) -> Json | None:
     return None
 
 
-def make_dosage(mention: Mention, counts: Counts) -> Json | None:
-    """Make the Dosage of a drug from dose, route, frequency and duration of its sentence.
+def make_dosages(medication: Medication, counts: Counts, *, words: bool) -> list[Json]:
+    """Make the Dosages of a drug: one, or one for each amount of "1 al desayuno y medio a la cena".
 
     counts (Counter): Frequencies that a Timing cannot hold are added to it.
-    RETURNS (dict | None): None if nothing is known, or the Doc has no sentences.
+    words (bool): Write the reason of what is given as needed, in words of the note.
+    RETURNS (list[dict]): Empty if nothing is known.
     """
-    doc = mention.span.doc
-    medication = get_medication(mention.span) if doc.has_annotation("SENT_START") else None
-    if medication is None:
-        return None
+    common: Json = {}
+    if medication.taper:
+        common["additionalInstruction"] = [{"text": "in decreasing doses"}]
+    if medication.as_needed:
+        reason = medication.reason if words else None
+        common |= (
+            {"asNeededCodeableConcept": {"text": reason}} if reason else {"asNeededBoolean": True}
+        )
+    if medication.route is not None:
+        common["route"] = {"text": medication.route}
+    bounds = _make_bounds(medication.duration)
+    if any(each.amount is not None for each in medication.when):
+        return [
+            _make_dosage(
+                common,
+                {**bounds, "frequency": 1, "period": 1, "periodUnit": "d", "when": [each.code]},
+                None if each.amount is None else _count(each.amount, each.unit),
+                medication.dose if each.unit is None else None,
+            )
+            for each in medication.when
+        ]
+    repeat = {**_make_repeat(medication.frequency, counts), **bounds}
+    if medication.when:
+        repeat["when"] = [each.code for each in medication.when]
+    amount = medication.amount
+    if amount is None or amount.value == 1:
+        dosage = _make_dosage(common, repeat, _make_dose(medication.dose), None)
+    else:  # two tablets of 500 mg
+        dosage = _make_dosage(common, repeat, _make_dose(amount), medication.dose)
+    return [dosage] if dosage else []
+
+
+def _make_dosage(
+    common: Json, repeat: Json, dose: Json | None, strength: Measurement | None
+) -> Json:
+    """Make a Dosage. FHIR has no place for the strength of what is counted but its text."""
     dosage: Json = {}
-    repeat = {
-        **_make_repeat(medication.frequency, counts),
-        **_make_bounds(medication.duration),
-    }
+    if strength is not None and isinstance(strength.value, float):
+        dosage["text"] = f"{strength.value:.10g} {strength.unit or ''}".rstrip()
     if repeat:
         dosage["timing"] = {"repeat": repeat}
-    if medication.route is not None:
-        dosage["route"] = {"text": medication.route}
-    if (dose := _make_dose(medication.dose)) is not None:
+    dosage |= {key: value for key, value in common.items() if key not in dosage}
+    if dose is not None:
         dosage["doseAndRate"] = [dose]
-    return dosage or None
+    return dosage
+
+
+def _count(amount: float, unit: str | None) -> Json:
+    return {"doseQuantity": make_quantity(amount, unit)}
 
 
 def _make_dose(dose: Measurement | None) -> Json | None:
@@ -106,6 +140,8 @@ def _make_repeat(frequency: Measurement | None, counts: Counts) -> Json:
     if frequency is None or not isinstance(frequency.value, float):
         return {}
     times, unit = frequency.value, frequency.unit
+    if unit is None:  # so many times in all
+        return {"count": round(times)}
     if unit in _PERIODS and frequency.high is None and times > 0:
         if abs(times - round(times)) < 1e-6:
             return {"frequency": round(times), "period": 1, "periodUnit": unit}

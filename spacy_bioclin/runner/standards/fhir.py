@@ -1,9 +1,9 @@
 """A Bundle of FHIR R4B for each note: the note as DocumentReference, and what was found in it.
 
 Sources: the pages of FHIR R4B (4.3.0, https://hl7.org/fhir/R4B) for Bundle, DocumentReference,
-Condition, Observation, MedicationStatement and FamilyMemberHistory; the extension
-derivation-reference for the place in the text; the code AIAST of HL7 Terminology, by which a
-reader knows that a machine found it.
+Condition, Observation, MedicationStatement, AllergyIntolerance and FamilyMemberHistory; the
+extension derivation-reference for the place in the text; the code AIAST of HL7 Terminology, by
+which a reader knows that a machine found it.
 
 The bundles are plain dicts. Ids are made of the note's id and the place in it: the same note gives
 the same ids again, so a server that gets a bundle twice stores it once.
@@ -20,8 +20,9 @@ from uuid import NAMESPACE_URL, uuid5
 from pydantic import Field
 from spacy.tokens import Doc
 
+from ...context.medication.record import Medication
 from ...linking.references import BROAD, SEVERAL
-from .dosage import make_dosage, make_observed_value
+from .dosage import make_dosages, make_observed_value
 from .mapping import CodeSettings, Namespaces
 from .mentions import Counts, Mention, read_mentions
 
@@ -44,6 +45,15 @@ _MACHINE = {
     "code": "AIAST",
     "display": "Artificial Intelligence asserted",
 }
+# Status of `ent._.medication` -> status of a MedicationStatement.
+STATUSES = {
+    "taking": "active",
+    "stopped": "stopped",
+    "held": "on-hold",
+    "past": "completed",
+    "not_taken": "not-taken",
+    "unknown": "unknown",
+}
 _UNKNOWN = [{"url": f"{_EXTENSION}/data-absent-reason", "valueCode": "unknown"}]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
@@ -60,8 +70,6 @@ class FhirSettings(CodeSettings):
     attach_text (bool): Put the text of the note into its DocumentReference.
     affirmed (str): verificationStatus of a Condition that is neither negated nor uncertain.
     uncertain (str): verificationStatus of an uncertain one.
-    active_sections (list[str]): Sections whose drugs are "active", not "unknown".
-    allergy_sections (list[str]): Sections whose drugs are not taken; they are left out.
     family (bool): Write what relatives have, as FamilyMemberHistory; otherwise it is left out.
     """
 
@@ -72,10 +80,6 @@ class FhirSettings(CodeSettings):
     attach_text: bool = False
     affirmed: Literal["confirmed", "unconfirmed"] = "confirmed"
     uncertain: Literal["provisional", "differential", "unconfirmed"] = "provisional"
-    active_sections: list[str] = Field(
-        default_factory=lambda: ["home_medication", "discharge_treatment"]
-    )
-    allergy_sections: list[str] = Field(default_factory=lambda: ["allergies"])
     family: bool = True
 
 
@@ -100,7 +104,9 @@ def to_bundle(
     patient: Json = {"reference": subject} if subject else {"extension": _UNKNOWN}
     note = _make_note(doc, note_id, settings, patient if subject else None)
     found = [note]
-    for mention in read_mentions(doc, settings.spans_key, counts):
+    kinds = {**RESOURCES, **settings.resources}
+    drugs = [label for label, kind in kinds.items() if kind == "MedicationStatement"]
+    for mention in read_mentions(doc, settings, counts, drugs):
         resource = _make_resource(mention, namespaces, settings, counts)
         if resource is not None:
             place = mention.start, mention.end, mention.label, mention.number
@@ -162,10 +168,11 @@ def _complete(resource: Json, mention: Mention, patient: Json, note: str) -> Jso
         ],
     }
     kind = resource.pop("resourceType")
-    whose: Json = {"patient" if kind == "FamilyMemberHistory" else "subject": patient}
+    has_patient = kind in ("FamilyMemberHistory", "AllergyIntolerance")
+    whose: Json = {"patient" if has_patient else "subject": patient}
     if kind == "Condition":
         whose["evidence"] = [{"detail": [source]}]
-    elif kind != "FamilyMemberHistory":
+    elif not has_patient:
         whose["derivedFrom"] = [source]
     return {
         "resourceType": kind,
@@ -205,9 +212,6 @@ def _make_resource(
     if context is not None and "hypothetical" in context:
         counts["left out, hypothetical"] += 1
         return None
-    if kind == "MedicationStatement" and mention.section in settings.allergy_sections:
-        counts["left out, drug in a section of allergies"] += 1
-        return None
     of_family = context is not None and "family" in context
     if of_family and (reason := _refuse_family(mention, kind, settings)):
         counts[f"left out, family: {reason}"] += 1
@@ -224,10 +228,40 @@ def _make_resource(
     if kind == "Observation":
         value = _make_value(mention)
         return {"resourceType": kind, "status": "preliminary", "code": code, **value}
-    taken = _find_status(mention, settings)
-    statement = {"resourceType": kind, "status": taken, "medicationCodeableConcept": code}
-    dosage = make_dosage(mention, counts)
-    return {**statement, "dosage": [dosage]} if dosage else statement
+    assert mention.medication is not None  # the labels of drugs
+    if mention.medication.status == "allergy":
+        return _make_allergy(code, context, settings)
+    return _make_statement(code, mention.medication, settings, counts)
+
+
+def _make_statement(
+    code: Json, medication: Medication, settings: FhirSettings, counts: Counts
+) -> Json:
+    status = STATUSES[medication.status]
+    statement: Json = {"resourceType": "MedicationStatement", "status": status}
+    reason = medication.reason if settings.words and not medication.as_needed else None
+    if reason and status in ("stopped", "on-hold"):
+        statement["statusReason"] = [{"text": reason}]
+    statement["medicationCodeableConcept"] = code
+    if reason and "statusReason" not in statement:
+        statement["reasonCode"] = [{"text": reason}]
+    if dosages := make_dosages(medication, counts, words=settings.words):
+        statement["dosage"] = dosages
+    return statement
+
+
+def _make_allergy(code: Json, context: frozenset[str] | None, settings: FhirSettings) -> Json:
+    verified = _verify(context, settings)
+    verified = verified if verified in ("confirmed", "refuted") else "unconfirmed"
+    system = f"{_TERMINOLOGY}/allergyintolerance"
+    clinical = "inactive" if verified == "refuted" else "active"
+    return {
+        "resourceType": "AllergyIntolerance",
+        "clinicalStatus": _make_concept(f"{system}-clinical", clinical),
+        "verificationStatus": _make_concept(f"{system}-verification", verified),
+        "category": ["medication"],
+        "code": code,
+    }
 
 
 def _make_concept(system: str, code: str) -> Json:
@@ -276,17 +310,6 @@ def _make_value(mention: Mention) -> Json:
     if "negated" in context:
         return {"valueBoolean": False}
     return make_observed_value(mention) or {"valueBoolean": True}
-
-
-def _find_status(mention: Mention, settings: FhirSettings) -> str:
-    """Find whether a drug is taken: only a few sections say so."""
-    context = mention.context
-    if context is None or "uncertain" in context:
-        return "unknown"
-    if "negated" in context:
-        return "not-taken"
-    current = mention.section in settings.active_sections and "historical" not in context
-    return "active" if current else "unknown"
 
 
 def _refuse_family(mention: Mention, kind: Kind, settings: FhirSettings) -> str:

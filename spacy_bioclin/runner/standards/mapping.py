@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from ...context.medication.record import ACTIVE_SECTIONS, ALLERGY_SECTIONS
 from ...errors import BioclinError, without_context
 from ...files import check_regular
 from ...settings import Settings, read_settings, read_yaml
@@ -43,11 +44,16 @@ class CodeSettings(Settings):
     namespace (str | None): The terminology of ids without a prefix ("38341003").
     namespaces (dict[str, Namespace]): More terminologies by prefix. They go before those of
         namespaces.yml.
+    active_sections (list[str]): Sections whose drugs are taken, if nothing says otherwise.
+    allergy_sections (list[str]): Sections whose drugs are allergies, unless an order or a verb says
+        that they are taken.
     """
 
     spans_key: str | None = None
     namespace: str | None = None
     namespaces: dict[str, Namespace] = Field(default_factory=dict)
+    active_sections: list[str] = Field(default_factory=lambda: list(ACTIVE_SECTIONS))
+    allergy_sections: list[str] = Field(default_factory=lambda: list(ALLERGY_SECTIONS))
 
 
 class Code(NamedTuple):

@@ -1,12 +1,15 @@
 """Read the mentions of a Doc with all that the components say of them."""
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span
 
+from ...context.measurements.component import DRUG_LABELS
 from ...context.measurements.measurement import Measurement
 from ...context.measurements.store import measurements_between
+from ...context.medication.record import Medication, is_drug, read_medication
 from ...context.rules.attributes import SPANS_KEY as CONTEXT_KEY
 from ...context.rules.attributes import has_kind
 from ...context.rules.rule_data import KINDS
@@ -15,8 +18,13 @@ from ...linking.docs import get_candidates, list_codes
 from ...linking.kb.concepts import AND
 from ...linking.references import Code
 from ...spans import get_probabilities, get_spans, is_annotated
+from .mapping import CodeSettings
 
 Counts = Counter[str]
+_DRUG_LABELS = frozenset(label.lower() for label in DRUG_LABELS)
+# A drug that is taken is given, whatever a cue makes of its sentence: "no suspender enalapril",
+# "profilaxis con enoxaparina", "si dolor, paracetamol".
+_NOT_GIVEN = frozenset(["negated", "historical", "hypothetical"])
 
 
 class Mention(NamedTuple):
@@ -36,6 +44,7 @@ class Mention(NamedTuple):
     loinc (str | None): LOINC code of the section.
     context (frozenset[str] | None): "negated" and the other attributes that it has; None if
         `bioclin_context` did not run, so that nothing is known.
+    medication (Medication | None): How a drug is given, and whether it is taken; None for others.
     number (int): Counts mentions with the same place and label, from 0.
     """
 
@@ -51,18 +60,24 @@ class Mention(NamedTuple):
     section: str | None
     loinc: str | None
     context: frozenset[str] | None
+    medication: Medication | None
     number: int
 
 
-def read_mentions(doc: Doc, spans_key: str | None, counts: Counts) -> list[Mention]:
+def read_mentions(
+    doc: Doc, settings: CodeSettings, counts: Counts, drug_labels: Collection[str] = ()
+) -> list[Mention]:
     """Read the mentions of a layer.
 
     A composite mention is one mention for each of its ids. The same span twice is one mention.
 
-    spans_key (str | None): A key of `doc.spans`, or None for `doc.ents`.
+    settings (CodeSettings): The layer, and what sections say of drugs.
+    drug_labels (Collection[str]): Labels of drugs beside those of `bioclin_measurements`.
     counts (Counter): What is left out is added to it by reason.
     RETURNS (list[Mention]): In order of start, end, label and id.
     """
+    spans_key = settings.spans_key
+    drug_labels = {*_DRUG_LABELS, *(label.lower() for label in drug_labels)}
     if not is_annotated(doc, spans_key) and len(doc):
         counts["notes without the layer of mentions"] += 1
         return []
@@ -85,6 +100,17 @@ def read_mentions(doc: Doc, spans_key: str | None, counts: Counts) -> list[Menti
     for key in sorted(found):
         (start, end, label, kb_id), (span, probability) = key, found[key]
         section = get_section(span)
+        context = _read_context(span) if has_context else None
+        medication = None
+        if label.lower() in drug_labels or is_drug(span):
+            medication = read_medication(
+                span,
+                labels=drug_labels,
+                active_sections=settings.active_sections,
+                allergy_sections=settings.allergy_sections,
+            )
+            if context is not None and medication.status == "taking":
+                context -= _NOT_GIVEN
         mentions.append(
             Mention(
                 span=span,
@@ -98,7 +124,8 @@ def read_mentions(doc: Doc, spans_key: str | None, counts: Counts) -> list[Menti
                 probability=probability,
                 section=section,
                 loinc=loincs.get(section) if section else None,
-                context=_read_context(span) if has_context else None,
+                context=context,
+                medication=medication,
                 number=numbers[key[:3]],
             )
         )

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 from spacy.tokens import Doc
 
+from ...context.medication.record import Medication
 from ...errors import BioclinError
 from ...linking.references import BROAD, EXACT
 from .mapping import CodeSettings, ConceptMap, Namespaces, Target
@@ -24,6 +25,7 @@ SNIPPET, LEXICAL_VARIANT, NLP_SYSTEM, TERM_MODIFIERS = 250, 250, 250, 2000
 MAX_ID, MAX_BIG_ID = 2**31 - 1, 2**63 - 1
 NO_CONCEPT = (Target(0, 0),)  # OMOP's "No matching concept"
 YES, NO = "Y", "N"  # the CDM has one character for it, and does not say which
+NOT_TAKEN = ("stopped", "held", "not_taken", "allergy")  # drugs that are no exposure
 
 
 class OmopSettings(CodeSettings):
@@ -100,7 +102,7 @@ def to_note_nlp(
     namespaces, concepts = Namespaces(settings), concepts or ConceptMap({})
     moment = settings.moment
     rows: list[NoteNlpRow] = []
-    for mention in read_mentions(doc, settings.spans_key, counts):
+    for mention in read_mentions(doc, settings, counts):
         if settings.labels is not None and mention.label not in settings.labels:
             counts[f"left out, label {mention.label}"] += 1
             continue
@@ -179,6 +181,8 @@ def _find_section(
 
 
 def _find_existence(mention: Mention) -> str | None:
+    if mention.medication is not None and mention.medication.status in NOT_TAKEN:
+        return NO
     if mention.context is None:
         return None
     return NO if mention.context & {"negated", "family", "hypothetical"} else YES
@@ -205,6 +209,8 @@ def _list_modifiers(mention: Mention) -> Iterator[tuple[str, Any]]:
     ):
         if kind in context:
             yield name, value
+    if mention.medication is not None:
+        yield from _list_order(mention.medication)
     measurement = find_measurement(mention)
     if measurement is not None and not isinstance(measurement.value, tuple):
         yield "Value", measurement.value
@@ -219,6 +225,21 @@ def _list_modifiers(mention: Mention) -> Iterator[tuple[str, Any]]:
     yield "Section", mention.section
     if mention.probability is not None:
         yield "Probability", f"{mention.probability:.4f}"
+
+
+def _list_order(medication: Medication) -> Iterator[tuple[str, Any]]:
+    """List what is said of a drug; not its reason, which is text of the note."""
+    yield "Status", medication.status
+    if medication.dose is not None:
+        yield "Dose", medication.dose.value
+        yield "DoseUnit", medication.dose.unit
+    yield "Route", medication.route
+    yield "Form", medication.form
+    frequency = medication.frequency
+    if frequency is not None and frequency.high is None:
+        yield "Frequency", f"{frequency.value:.10g}/{frequency.unit}" if frequency.unit else None
+    yield "When", " ".join(each.code for each in medication.when)
+    yield "AsNeeded", "true" if medication.as_needed else None
 
 
 def _join_modifiers(mention: Mention, counts: Counts) -> str | None:

@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_bioclin.cli.run.annotate import to_record
-from spacy_bioclin.context.measurements.measurement import KINDS, Measurement
+from spacy_bioclin.context.measurements.measurement import KINDS
 from spacy_bioclin.errors import BioclinError
 
 OURS = {"nlp": {"tokenizer": {"@tokenizers": "spacy-bioclin.Tokenizer.v1"}}}
@@ -179,69 +179,6 @@ def test_records_of_the_command(nlp: Language, doc: Doc) -> None:
     assert (size["value"], size["unit"]) == ([3.0, 4.0], "cm")
     assert to_record(nlp(""), "2")["measurements"] == []
     assert "measurements" not in to_record(spacy.blank("es")("5 mg"), "3")
-
-
-def annotate(text: str, *drugs: str, lang: str = "es", label: str = "CHEMICAL") -> list[Any]:
-    doc = make_nlp(lang)(text)
-    places = [(text.index(drug), text.index(drug) + len(drug)) for drug in drugs]
-    doc.set_ents([doc.char_span(*place, label=label) for place in places])
-    return [ent._.medication for ent in doc.ents]
-
-
-def show(one: Measurement | None) -> str | None:
-    return None if one is None else f"{one.value:g} {one.unit}"
-
-
-def test_medication() -> None:
-    text = "Paracetamol 1 g vo c/8h 7 días, ibuprofeno 600 mg/12 h. Metformina. Omeprazol 20 mg."
-    drugs = ("Paracetamol", "ibuprofeno", "Metformina", "Omeprazol")
-    first, second, third, fourth = annotate(text, *drugs)
-    assert (show(first.dose), first.route) == ("1 g", "oral")
-    assert (show(first.frequency), show(first.duration)) == ("3 d", "7 d")
-    assert (show(second.dose), second.route, show(second.frequency)) == ("600 mg", None, "2 d")
-    assert third is None and show(fourth.dose) == "20 mg"
-
-
-def test_medication_in_english() -> None:
-    text = "Started on 500 mg of amoxicillin PO TID for ten days."
-    [found] = annotate(text, "amoxicillin", lang="en", label="Drug")
-    assert (show(found.dose), found.route) == ("500 mg", "oral")
-    assert (show(found.frequency), show(found.duration)) == ("3 d", "10 d")
-
-
-def test_medication_as_notes_write_it() -> None:
-    text = (
-        "Amoxicilina 875/125 mg cada 8 horas. Furosemida 40 mg: 1 comp al día. "
-        "Colirio de timolol 0,5 % 1 gota cada 12 horas. Salbutamol inhalador 2 puff."
-    )
-    drugs = ("Amoxicilina", "Furosemida", "timolol", "Salbutamol")
-    first, second, third, fourth = annotate(text, *drugs)
-    assert (show(first.dose), show(first.frequency)) == ("875 mg", "3 d")
-    assert text[first.dose.start_char : first.dose.end_char] == "875/125 mg"
-    assert (show(second.dose), show(second.frequency)) == ("40 mg", "1 d")
-    assert (show(third.dose), third.route) == ("1 [drp]", "ophthalmic")
-    assert (show(third.frequency), fourth.route) == ("2 d", "inhaled")
-
-
-def test_medication_has_the_first_of_each() -> None:
-    text = "Vancomycin 1 g IV q12h for 14 days, fentanyl patch 25 mcg/h every 72 hours."
-    first, second = annotate(text, "Vancomycin", "fentanyl", lang="en")
-    assert (show(first.dose), first.route) == ("1 g", "intravenous")
-    assert (show(first.frequency), show(first.duration)) == ("2 d", "14 d")
-    assert (show(second.dose), second.route) == ("25 ug/h", "transdermal")
-
-
-def test_only_drugs_have_medication() -> None:
-    assert annotate("Fiebre 3 días.", "Fiebre", label="DISEASE") == [None]
-
-
-def test_medication_needs_sentences() -> None:
-    nlp = spacy.blank("es", config=OURS)
-    nlp.add_pipe("bioclin_measurements")
-    doc = nlp("Paracetamol 1 g.")
-    doc.set_ents([Span(doc, 0, 1, "CHEMICAL")])
-    with pytest.raises(BioclinError, match="bioclin_sentences"):
-        assert doc.ents[0]._.medication
 
 
 def test_it_does_not_change_other_things(nlp: Language, doc: Doc) -> None:

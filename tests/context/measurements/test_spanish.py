@@ -17,6 +17,7 @@ LINES = [
     "Temperatura ⟦38,5ºC → 38.5 Cel⟧, ⟦37,2 °C → 37.2 Cel⟧ y pico de ⟦39º → 39 Cel⟧",
     "Lassegue a ⟦40º → 40 deg⟧. Flexión de ⟦90 grados → 90 deg⟧.",
     "Fiebre de ⟦38,5 grados → 38.5 Cel⟧.",
+    "Control en ⟦1m → duration 1 mo⟧. Caída desde ⟦3 m → 3 m⟧.",
     "febrícula de ⟦37'5ºC → 37.5 Cel⟧ y ⟦37 ' 5ºC → 37.5 Cel⟧",
     "FC ⟦80 lpm → 80 /min⟧, FR ⟦18 rpm → 18 /min⟧, SatO2 ⟦98% → 98 %⟧",
     "FC: ⟦110 → 110⟧, FR ⟦24 → 24⟧, SatO2 ⟦94 → 94⟧",

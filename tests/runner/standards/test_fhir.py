@@ -15,6 +15,7 @@ from spacy_bioclin.linking.references import Code
 from spacy_bioclin.runner.standards.fhir import FhirSettings, to_bundle
 from spacy_bioclin.runner.standards.fhir_check import check_bundle
 from spacy_bioclin.runner.standards.mapping import Namespace
+from spacy_bioclin.runner.standards.omop import OmopSettings, to_note_nlp
 from spacy_bioclin.settings import read_settings
 
 from .notes import Given, make_doc
@@ -182,16 +183,16 @@ def test_a_finding_is_there_or_not() -> None:
 def test_whether_a_drug_is_taken() -> None:
     for category, kinds, status in (
         ("home_medication", [], "active"),
-        ("home_medication", ["historical"], "unknown"),
+        ("home_medication", ["historical"], "completed"),
         ("home_medication", ["uncertain"], "unknown"),
         ("home_medication", ["negated"], "not-taken"),
         ("evolution", [], "unknown"),
         ("evolution", ["negated"], "not-taken"),
     ):
         doc = make_doc(
-            "TTO: enalapril",
+            "LISTA: enalapril",
             [("enalapril", "DRUG", "", kinds)],
-            sections=[(category, "", "TTO:")],
+            sections=[(category, "", "LISTA:")],
         )
         [statement] = convert(doc)
         assert statement["status"] == status
@@ -216,16 +217,21 @@ def test_what_is_left_out_is_counted() -> None:
     )
     counts: Counter[str] = Counter()
     found = convert(doc, counts, resources={"SYMPTOM": None, "CHEMICAL": "MedicationStatement"})
-    assert [each["resourceType"] for each in found] == ["FamilyMemberHistory", "Condition"]
-    assert found[0]["condition"] == [{"code": {"text": "asma"}}]
+    assert [each["resourceType"] for each in found] == [
+        "AllergyIntolerance",
+        "FamilyMemberHistory",
+        "Condition",
+    ]
+    assert found[1]["condition"] == [{"code": {"text": "asma"}}]
     assert counts == {
-        "left out, drug in a section of allergies": 2,
+        "left out, family: drug": 1,
         "left out, label GENE": 1,
         "left out, label SYMPTOM": 2,
         "left out, family: negated": 1,
         "left out, family: uncertain": 1,
-        "mentions without an id": 2,
+        "mentions without an id": 3,
         "DocumentReference written": 1,
+        "AllergyIntolerance written": 1,
         "FamilyMemberHistory written": 1,
         "Condition written": 1,
     }
@@ -233,7 +239,7 @@ def test_what_is_left_out_is_counted() -> None:
     convert(doc, counts, allergy_sections=[], family=False)
     assert counts["left out, family: set to be left out"] == 4
     assert counts["left out, hypothetical"] == 1
-    assert counts["MedicationStatement written"] == 1
+    assert counts["AllergyIntolerance written"] == 1  # its sentence says so
 
 
 def test_without_context_nothing_is_claimed() -> None:
@@ -424,6 +430,41 @@ def test_a_pipeline_of_rules_makes_a_valid_bundle(nlp: Any) -> None:
     assert dosage["doseAndRate"] == [{"rateQuantity": {"value": 10, **day}}]
     bounds = {"low": {"value": 2, **month}, "high": {"value": 3, **month}}
     assert dosage["timing"]["repeat"]["boundsRange"] == bounds
+
+
+def test_a_drug_has_one_status_in_both_standards(nlp: Any) -> None:
+    doc = nlp(
+        "ALERGIAS: Amoxicilina.\nPLAN: Suspender Enalapril por tos. Ramipril 5 mg 1-0-1/2 si HTA.\n"
+    )
+    bundle = to_bundle(doc, note_id="n1", settings=FhirSettings())
+    check(bundle)
+    found = [entry["resource"] for entry in bundle["entry"][1:]]
+    drugs = [each for each in found if "text" not in each.get("code", {}) or "category" in each]
+    allergy, stopped, taken = drugs
+    assert allergy["resourceType"] == "AllergyIntolerance"
+    assert allergy["verificationStatus"]["coding"][0]["code"] == "confirmed"
+    assert allergy["patient"] and "subject" not in allergy
+    assert (stopped["status"], stopped["statusReason"]) == ("stopped", [{"text": "tos"}])
+    assert taken["status"] == "active"
+    assert taken["dosage"] == [
+        {
+            "text": "5 mg",
+            "timing": {"repeat": {"frequency": 1, "period": 1, "periodUnit": "d", "when": [when]}},
+            "asNeededCodeableConcept": {"text": "HTA"},
+            "doseAndRate": [{"doseQuantity": {"value": value}}],
+        }
+        for when, value in (("MORN", 1), ("EVE", 0.5))
+    ]
+    hidden = json.dumps(to_bundle(doc, note_id="n1", settings=FhirSettings(words=False)))
+    assert "HTA" not in hidden and "tos" not in hidden
+    settings = OmopSettings(nlp_system="test", labels=["DRUG"])
+    rows = to_note_nlp(doc, note_id=1, first_id=1, settings=settings)
+    assert [row.term_exists for row in rows] == ["N", "N", "Y"]
+    assert [(row.term_modifiers or "").partition("Status=")[2].split(",")[0] for row in rows] == [
+        "allergy",
+        "stopped",
+        "taking",
+    ]
 
 
 def test_a_wrong_bundle_is_an_error_without_its_values() -> None:

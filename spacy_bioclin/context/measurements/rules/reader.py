@@ -61,6 +61,7 @@ class Reader:
         self._blank = re.compile(rf"(?i){hyphen}[^\S\r\n]{{0,2}}")
         self._in_24_hours = lexicon.words("in_24_hours")
         self._catheters = lexicon.words("catheters")
+        self._visits = lexicon.words("visits")
         self._angles, self._fevers = lexicon.words("angles"), lexicon.words("fevers")
 
     def number(self, text: str, at: int) -> Number | None:
@@ -110,6 +111,9 @@ class Reader:
             return None, number.end
         if unit == "cL" and (written.strip() == "Cl" or _NUMBER.match(text, end)):
             return None, number.end  # the chloride of "K 4.5 Cl 100"
+        if unit == "m" and written.strip().lower() == "m" and number.value.is_integer():
+            words = set(words_before(text, number.start, 32)[:4])
+            return ("mo" if words & self._visits else unit), end  # "control en 1m"
         if unit == "U" and _BLOOD.match(text, end):
             return None, number.end
         if unit in ("deg", "Cel") and not any(

@@ -1,0 +1,1 @@
+"""How a drug is given, and whether it is taken, as its sentence says."""
