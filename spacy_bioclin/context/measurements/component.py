@@ -10,6 +10,7 @@ from ...errors import BioclinError
 from ...settings import Settings, read_settings
 from . import medication, store
 from .relative import find_relative_dates, read_note_date
+from .results import doc as results
 from .rules.lexicon import LANGS
 from .rules.units import check_code, check_form
 
@@ -62,6 +63,7 @@ class MeasurementFinder:
         }
         store.install_extensions()
         medication.install_extensions()
+        results.install_extensions()
 
     def __call__(self, doc: Doc) -> Doc:
         """Find the measurements of a Doc, replacing those that an earlier run found.
@@ -70,6 +72,7 @@ class MeasurementFinder:
         """
         store.install_extensions()  # lost when a worker process starts
         medication.install_extensions()
+        results.install_extensions()
         langs = self.settings.langs or []
         text = doc.text
         found = store.find_in(text, langs, self.settings.units)
@@ -83,7 +86,7 @@ class MeasurementFinder:
 
 @Language.factory(
     "bioclin_measurements",
-    assigns=["doc.spans", "doc._.measurements", "span._.measurement", "span._.medication"],
+    assigns=["doc.spans", "doc._.measurements", "doc._.results", "span._.measurement", "span._.medication"],
     default_config=DEFAULT_CONFIG,
     retokenizes=False,
 )

@@ -1,0 +1,481 @@
+"""Find the results of a text: names with their values, flags, reference ranges and dates."""
+
+import re
+from bisect import bisect_left
+from functools import lru_cache
+from typing import NamedTuple
+
+from ..rules.find import Finder
+from ..rules.trie import words_pattern
+from .names import Name, Names, get_names, load
+from .result import Result
+from .tables import read_tables
+from .values import Value, ValueReader
+
+_BLANKS = re.compile(r"[^\S\n]+")
+_SEPARATOR = re.compile(r"[:=|]|\.{2,}|…+|_{2,}|[-–](?=\s)")
+_PAREN = re.compile(r"[(\[]([^()\[\]\n]{1,40})[)\]]")
+_CLOCK = re.compile(
+    r"(?i)(?:(?:a\slas?|at|@)\s)?(?:\d{1,2}\s?[:.h]\s?\d{2}\s?(?:h(?:s|rs?|oras)?|am|pm)?(?![\w.,/])"
+    r"|\d{1,2}\s?(?:h(?:s|rs?|oras|ours)?|am|pm)(?![\w/])|\d{3,4}(?=\s?:))\s?:?(?=\s*[<>]?\s?\d)"
+)
+_AFTER_HOURS = re.compile(r"(?i)(?:a\slas?|at)\s\d{1,2}\s?(?:h(?:s|rs?|oras|ours)?)(?![\w/])")
+_PLAIN_WORDS = re.compile(r"[^\W\d_]{2,15}(?:\s[^\W\d_]{2,15}){0,3}:\s?(?=[<>]?\s?\d)")
+_WORD = re.compile(r"[^\W\d_]+\d?\.?|\d?[º°]")
+_ARROW = re.compile(r"[^\S\n]*(?:-{1,2}>|→|=>|⟶|➔)[^\S\n]*")
+_CELL = re.compile(r"[^\S\n]*(?:\t|[^\S\n]{2,}|\|)[^\S\n]*")
+_DIGIT = re.compile(r"\d")
+_OPEN = re.compile(r"[(\[]\s?")
+_TO = re.compile(r"\s?[-–—]\s?|\s(?:a|to|hasta|y|and)\s")
+_CLOSE = re.compile(r"[^()\[\]\n]{0,16}[)\]]")
+_AGAIN_SEPARATOR = re.compile(r"[\s,;/:|(]+")
+_END_OF_FLAG = re.compile(r"\s*(?:[,.;:)\]|\n]|$|\()|[^\S\n]{2,}|\s(?:y|e|and|con|with)\s")
+_SENTENCE = re.compile(r"[.;!?]\s|\n")
+_CHAIN = re.compile(r"[\s,;/|()\[\]·•*+-]*(?:y|and|e)?\s?")
+_ASIDE = re.compile(r"[^\S\n]*\((?=[<>]?\s?\d)")
+_DAY_BEFORE = re.compile(r"(?<![\d/.-])\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(?=\)?\s?:)")
+_PAIR = re.compile(r"\s?/\s?")
+_LONGEST_LEAD, _LONGEST_AGAIN, _MAX_WORDS = 60, 45, 6
+
+
+class Lead(NamedTuple):
+    """What is between a name and its value: where it ends, and what it says of the value."""
+
+    end: int
+    unit: str | None
+    flag: str | None
+    date: str | None
+
+
+class Trail(NamedTuple):
+    """What follows a value: where it ends, and what it says of it."""
+
+    end: int
+    unit: str | None
+    flag: str | None
+    low: float | None
+    high: float | None
+    date: str | None
+
+
+class ResultFinder:
+    """Find results in texts.
+
+    finder (Finder): Reads numbers, units and dates; its language decides how.
+    names (Names): The names of tests.
+    """
+
+    def __init__(self, finder: Finder, names: Names) -> None:
+        self._finder, self.names = finder, names
+        self.values = ValueReader(finder, names)
+        words = load("words")
+        self._fillers = frozenset(words["fillers"].split())
+        self._again = frozenset(words["again"].split())
+        conditions = words_pattern(words["conditions"].split())
+        self._condition = re.compile(rf"(?i)(?<![^\W_])(?:{conditions})(?![^\W_])")
+        self._flags = [
+            (flag, re.compile(rf"(?i:{words_pattern(forms.lower().split())})"))
+            for flag, forms in reversed(list(words["flags"].items()))
+        ]
+        forms = finder.lexicon.data["comparators"].values()
+        comparators = words_pattern(form for each in forms for form in each.split())
+        self._comparators = re.compile(rf"(?i)(?:{comparators})(?![^\W_])")
+        references = words_pattern(words["references"].split())
+        self._reference = re.compile(rf"(?i)(?<![^\W_])(?:{references})(?![^\W_])[\s.:=]*")
+        self._limits = {
+            side: re.compile(rf"(?i)(?:{words_pattern(forms.split())})=?\s?(?:\ba\b\s)?")
+            for side, forms in words["limits"].items()
+        }
+
+    def find(self, text: str, entities: list[tuple[int, int]]) -> list[Result]:
+        """Find the results of a text.
+
+        entities (list[tuple[int, int]]): Places that a component has marked as tests.
+        RETURNS (list[Result]): In order of their values.
+        """
+        names = self.names.find(text, entities)
+        results, rows = read_tables(text, names, self)
+        floor = 0
+        for at, name in enumerate(names):
+            if name.start < floor or any(start <= name.start < end for start, end in rows):
+                continue
+            following = names[at + 1] if at + 1 < len(names) else None
+            if name.key == "tnm":
+                found = [self._make(text, name, _read_tnm(text, name), None, None)]
+            elif not self._may_be(text, name, floor):
+                continue
+            else:
+                found = self._read_pair(text, name, following) or self._read(text, name, names)
+            if found:
+                day = self._find_day(text, name.start)
+                results += [one._replace(date=one.date or day) for one in found]
+                floor = max(each.end_char for each in found)
+        return sorted(results, key=lambda one: (one.start_char, one.name_start))
+
+    def read_cell(self, text: str, name: Name, start: int, end: int, date: str | None) -> list[Result]:
+        """Read a cell of a table whose name is in another row or column."""
+        value = self.values.read(text, start, name, start)
+        if value is None or value.end > end:
+            return []
+        trail = self._trail(text, value.end, value) if value.end < end else None
+        if trail and trail.end > end:
+            trail = None
+        lead = Lead(start, None, None, date)
+        return [self._make(text, name, value, lead, trail)]
+
+    def read_day(self, text: str, start: int, end: int) -> str | None:
+        """Read a cell that is a date."""
+        day = self.match_date(text, start)
+        return day[0] if day and day[1] == end else None
+
+    def _find_day(self, text: str, at: int) -> str | None:
+        """Find the date that begins a list of results: "Labs (12/03/2024): …"."""
+        line = text.rfind("\n", 0, at) + 1
+        for found in reversed(list(_DAY_BEFORE.finditer(text, line, at))):
+            if day := self.match_date(text, found.start()):
+                return day[0]
+        return None
+
+    def _may_be(self, text: str, name: Name, floor: int) -> bool:
+        """Check whether a name is one here: no word, no condition or wish."""
+        written = text[name.start : name.end]
+        is_word = name.key in self.names.words and written.islower()
+        if not name.is_entity and (is_word or name.key in self.names.chained):
+            is_next = floor > 0 and _CHAIN.fullmatch(text, floor, name.start) is not None
+            if not is_next or name.start - floor > 12:
+                return False
+        window = _SENTENCE.split(text[max(0, name.start - 80) : name.start])[-1]
+        return self._condition.search(window) is None
+
+    def _read_pair(self, text: str, name: Name, following: Name | None) -> list[Result]:
+        """Read "Na/K 133/4,8", "H/H 8.4/25"."""
+        if following and _PAIR.fullmatch(text, name.end, following.start):
+            other = following
+        elif "/" in name.key:
+            other = name
+        else:
+            return []
+        lead = self._lead(text, other.end, [])
+        first = self.values.read_reference(text, lead.end)
+        slash = _PAIR.match(text, first[1]) if first else None
+        if first is None or slash is None or slash.end() == slash.start():
+            return []
+        second = self.values.read(text, slash.end(), other, slash.end())
+        if second is None:
+            return []
+        one = second._replace(value=first[0], start=lead.end, end=first[1])
+        pair = [(name, one), (other, second)]
+        return [self._make(text, each, value, lead, None) for each, value in pair]
+
+    def _read(self, text: str, name: Name, names: list[Name]) -> list[Result]:
+        """Read the values of a name."""
+        has_dates = name.key not in self.names.lists
+        lead = self._lead(text, name.end, names, has_dates=has_dates)
+        value = self.values.read(text, lead.end, name, name.end)
+        if value is None:
+            before = self.values.read_before(text, name)
+            return [self._make(text, name, before, None, None)] if before else []
+        if not name.is_known and not self._is_likely(text, name, value, lead):
+            return []
+        results = []
+        trail = self._trail(text, value.end, value)
+        results.append(self._make(text, name, value, lead, trail))
+        while again := self._read_again(text, name, results[-1], trail.end, names):
+            lead, value, trail = again
+            results.append(self._make(text, name, value, lead, trail))
+        return _share_unit(results)
+
+    def _is_likely(self, text: str, name: Name, value: Value, lead: Lead) -> bool:
+        """Check the value of a short form or a marked entity that no list knows."""
+        if value.kind == "text" or value.unit or lead.unit or value.comparator or value.out_of:
+            return True
+        after = re.match(r"\s?(?:[,.;)\]|\n*↑↓]|$)|\s*\(", text[value.end : value.end + 3])
+        if name.is_entity:
+            return after is not None or not re.match(r"\s[^\W\d_]{5,}", text[value.end :])
+        is_decimal = isinstance(value.value, float) and not value.value.is_integer()
+        return is_decimal or (":" in text[name.end : value.start] and after is not None)
+
+    def _lead(self, text: str, at: int, names: list[Name], *, has_dates: bool = True) -> Lead:
+        """Read what is between a name and its value.
+
+        has_dates (bool): "9-10-10" is a date, and not the value.
+        """
+        unit = flag = date = None
+        place, words = at, 0
+        limit = _find_limit(names, at, text)
+        while place < min(limit, at + _LONGEST_LEAD):
+            if found := _BLANKS.match(text, place) or _SEPARATOR.match(text, place):
+                place = found.end()
+            elif (found := _PAREN.match(text, place)) and (
+                found.end() <= limit or not _DIGIT.search(found[1])
+            ):
+                inner, end = self._read_paren(text, found)
+                if inner is None:
+                    break
+                unit, flag, date = inner[0] or unit, inner[1] or flag, inner[2] or date
+                place = end
+                limit = _find_limit(names, place, text)
+            elif has_dates and (found := self.match_date(text, place)) and found[1] < limit:
+                date, place = found
+            elif found := _CLOCK.match(text, place):
+                place = found.end()
+            elif (marked := self._match_flag(text, place, is_after=False)) is not None:
+                flag, place = marked
+            elif found := _PLAIN_WORDS.match(text, place):
+                if found.end() > limit:
+                    break
+                place = found.end()
+            elif (found := _WORD.match(text, place)) and words < _MAX_WORDS:
+                if found[0].lower().rstrip(".") not in self._fillers or found.end() > limit:
+                    break
+                words, place = words + 1, found.end()
+            elif found := self._comparators.match(text, place):
+                place = found.end()
+            else:
+                break
+        return Lead(place, unit, flag, date)
+
+    def _read_paren(
+        self, text: str, found: re.Match[str]
+    ) -> tuple[tuple[str | None, str | None, str | None] | None, int]:
+        """Read a unit, a date, a method or a flag in brackets before the value."""
+        inner, start = found[1], found.start(1)
+        unit, end = self._finder.reader.unit_at(text, start)
+        if unit is not None and not text[end : found.end(1)].strip():
+            return (unit, None, None), found.end()
+        if (day := self.match_date(text, start)) and day[1] >= found.end(1) - 1:
+            return (None, None, day[0]), found.end()
+        if marked := self._match_flag(text, found.start(), is_after=False):
+            return (None, marked[0], None), found.end()
+        is_value = re.fullmatch(r"(?i)[+-]|neg\.?|pos\.?", inner.strip())
+        if is_value or re.match(r"[<>]?\s?\d", inner):
+            return None, found.end()
+        return (None, None, None), found.end()
+
+    def match_date(self, text: str, at: int) -> tuple[str, int] | None:
+        """Match a date with a day."""
+        article = re.match(r"(?i)(?:el|on|del|from|of)\s", text[at : at + 6])
+        at += article.end() if article else 0
+        if text[at : at + 1].isdigit():
+            day = self._finder.dates.match_digits(text, at)
+        else:
+            day = self._finder.dates.match_month(text.lower(), at) if text[at : at + 1].isalpha() else None
+        return (day.value, day.end) if day and len(day.value) == 10 else None
+
+    def _match_flag(self, text: str, at: int, *, is_after: bool) -> tuple[str, int] | None:
+        """Match a flag: an asterisk, an arrow, a letter or a word, in brackets or not."""
+        opened = _OPEN.match(text, at)
+        start = opened.end() if opened else at
+        for flag, pattern in self._flags:
+            found = pattern.match(text, start)
+            if found is None:
+                continue
+            written, end = found[0], found.end()
+            closed = re.match(r"\s?[)\]]", text[end : end + 2])
+            if opened and closed is None:
+                continue
+            if opened and closed:
+                end += closed.end()
+                if not is_after and len(written) == 1 and written in "+-":
+                    continue
+                return flag, end
+            if written[0].isalpha():
+                if text[end : end + 1].isalnum() or flag == "N" or written in ("A", "a", "+"):
+                    continue
+                is_letters = len(written) <= 2
+                if is_letters and (not written.isupper() or not is_after):
+                    continue
+                if is_letters and re.match(r"\s?[\d:=/]", text[end : end + 2]):
+                    continue
+                if is_after and not is_letters and not _END_OF_FLAG.match(text, end):
+                    continue
+            elif written == "+":
+                continue
+            return flag, end
+        return None
+
+    def _trail(self, text: str, at: int, value: Value) -> Trail:
+        """Read what follows a value."""
+        unit, flag = value.unit, value.flag
+        low = high = date = None
+        end = at
+        for _ in range(6):
+            cell = _CELL.match(text, end)
+            blank = cell or _BLANKS.match(text, end)
+            place = blank.end() if blank else end
+            if marked := self._match_flag(text, place, is_after=True):
+                flag, end = marked
+                continue
+            if low is None and high is None:
+                if found := self._read_range(text, place, in_table=cell is not None):
+                    low, high, end = found
+                    continue
+            if (cell or flag) and (unit is None or unit == value.unit) and value.kind != "text":
+                code, stop = self._finder.reader.unit_at(text, place)
+                if code is not None and code not in ("L", "h", "g", "m", "d", "s") and value.unit is None:
+                    unit, end = code, stop
+                    continue
+            if date is None:
+                bracket = _OPEN.match(text, place)
+                day = self.match_date(text, bracket.end() if bracket else place)
+                closed = re.match(r"\s?[)\]]", text[day[1] : day[1] + 2]) if day and bracket else None
+                if day and (closed or not bracket) and not self._begins_value(text, day[1]):
+                    date, end = day[0], day[1] + (closed.end() if closed else 0)
+                    continue
+            break
+        return Trail(end, unit, flag, low, high, date)
+
+    def _begins_value(self, text: str, at: int) -> bool:
+        """Check whether a value follows a date, to which it then belongs."""
+        return re.match(r"\)?\s?:?\s?[<>]?\d", text[at : at + 5]) is not None
+
+    def _read_range(
+        self, text: str, at: int, *, in_table: bool
+    ) -> tuple[float | None, float | None, int] | None:
+        """Read a reference range: in brackets, after "ref.", or in a cell of its own."""
+        opened = _OPEN.match(text, at)
+        place = opened.end() if opened else at
+        if word := self._reference.match(text, place):
+            place = word.end()
+            if inner := _OPEN.match(text, place):
+                opened, place = inner, inner.end()
+        if not (opened or word or in_table):
+            return None
+        low = high = None
+        limit = {side: pattern.match(text, place) for side, pattern in self._limits.items()}
+        if sign := limit["high"] or limit["low"]:
+            number = self.values.read_reference(text, sign.end())
+            if number is None:
+                return None
+            low, high = (None, number[0]) if limit["high"] else (number[0], None)
+            end = number[1]
+        else:
+            first = self.values.read_reference(text, place)
+            join = _TO.match(text, first[1]) if first else None
+            second = self.values.read_reference(text, join.end()) if join else None
+            if first is None or second is None or second[0] < first[0]:
+                return None
+            low, high, end = first[0], second[0], second[1]
+        if opened:
+            closed = _CLOSE.match(text, end)
+            inner_unit = text[end : closed.end() - 1].strip() if closed else ""
+            if closed is None or (inner_unit and not word and self._is_words(text, end, inner_unit)):
+                return None
+            end = closed.end()
+        elif word is None and re.match(r"\s?[^\W\d_]*[\d/:]", text[end : end + 3]):
+            return None
+        return low, high, end
+
+    def _is_words(self, text: str, at: int, written: str) -> bool:
+        """Check that what follows a range in brackets is not a unit of tests."""
+        code, end = self._finder.reader.unit_at(text, at)
+        return code is None or code in ("d", "h", "wk", "mo", "a") or len(written) > end - at + 1
+
+    def _read_again(
+        self, text: str, name: Name, last: Result, at: int, names: list[Name]
+    ) -> tuple[Lead, Value, Trail] | None:
+        """Read a further value of the same name: "1,2 -> 1,8", "(basal 1,4)", "35 al alta"."""
+        limit = _find_limit(names, at, text)
+        date: str | None = None
+        if arrow := _ARROW.match(text, at):
+            place = arrow.end()
+        else:
+            place, date = self._skip_words(text, at, limit)
+            if place == at:
+                return None
+        if place >= limit or last.kind == "text" or not re.match(r"[<>]?\s?\d", text[place : place + 3]):
+            return None
+        value = self.values.read(text, place, name, place)
+        if value is None or value.kind == "text" or value.kind == "list":
+            return None
+        aside = _ASIDE.match(text, at)
+        differs = value.unit is not None and value.unit != last.unit
+        if differs and not (aside and value.unit == "%") and last.unit is not None:
+            return None
+        if aside and value.unit is None and last.unit is not None and not arrow:
+            closed = re.match(r"\s?\)", text[value.end : value.end + 2])
+            if closed is not None:
+                return None  # "Hb 9,8 g/dL (3)"
+        if last.kind != value.kind and "blood_pressure" in (last.kind, value.kind):
+            return None
+        trail = self._trail(text, value.end, value)
+        if closed := re.match(r"[^\S\n]?(?:[^\W\d_]+\s?){0,3}\)", text[trail.end : trail.end + 40]):
+            trail = trail._replace(end=trail.end + closed.end())
+        return Lead(place, None, None, date), value, trail
+
+    def _skip_words(self, text: str, at: int, limit: int) -> tuple[int, str | None]:
+        """Skip what may be between two values of one name: words of time, dates, cells.
+
+        RETURNS (tuple[int, str | None]): Where the next value may begin, `at` if there is none.
+        """
+        place, date = at, None
+        has_reason = False
+        while place < min(limit, at + _LONGEST_AGAIN):
+            if found := _CELL.match(text, place):
+                place, has_reason = found.end(), True
+            elif (found := _AGAIN_SEPARATOR.match(text, place)) and "\n" not in found[0]:
+                has_reason = has_reason or any(sign in found[0] for sign in ",;(|")
+                place = found.end()
+            elif (day := self.match_date(text, place)) and self._begins_value(text, day[1]):
+                date, place, has_reason = day[0], day[1], True
+            elif found := _CLOCK.match(text, place) or _AFTER_HOURS.match(text, place):
+                place, has_reason = found.end(), True
+            elif found := _WORD.match(text, place):
+                if found[0].lower().rstrip(".") not in self._again:
+                    return at, None
+                place, has_reason = found.end(), True
+            elif text[place] == ")":
+                place += 1
+            else:
+                break
+        is_number = re.match(r"[<>]?\s?\d", text[place : place + 3])
+        return (place, date) if is_number and has_reason and place < limit else (at, None)
+
+    def _make(
+        self, text: str, name: Name, value: Value, lead: Lead | None, trail: Trail | None
+    ) -> Result:
+        unit = trail.unit if trail else value.unit
+        if unit is None and lead is not None and value.kind in ("quantity", "range"):
+            unit = lead.unit
+        return Result(
+            name="TNM" if name.key == "tnm" else text[name.start : name.end],
+            kind=value.kind,
+            value=value.value,
+            high=value.high,
+            comparator=value.comparator,
+            unit=unit,
+            out_of=value.out_of,
+            low_limit=trail.low if trail else None,
+            high_limit=trail.high if trail else None,
+            flag=(trail and trail.flag) or (lead and lead.flag) or value.flag,
+            date=(trail and trail.date) or (lead and lead.date),
+            name_start=name.start,
+            name_end=name.end,
+            start_char=value.start,
+            end_char=value.end,
+        )
+
+
+def _find_limit(names: list[Name], at: int, text: str) -> int:
+    """Find where the next name begins."""
+    following = bisect_left(names, at, key=lambda name: name.start)
+    return names[following].start if following < len(names) else len(text)
+
+
+def _read_tnm(text: str, name: Name) -> Value:
+    written = re.sub(r"\s", "", text[name.start : name.end])
+    return Value("text", written, None, None, None, None, name.start, name.end)
+
+
+def _share_unit(results: list[Result]) -> list[Result]:
+    """Give the unit of the last of several values to those before it: "1,2 -> 1,8 mg/dl"."""
+    unit = results[-1].unit
+    if unit is None or unit == "%":
+        return results
+    return [one._replace(unit=one.unit or unit) if one.kind != "text" else one for one in results]
+
+
+@lru_cache(maxsize=8)
+def make_result_finder(langs: tuple[str, ...], finder: Finder) -> ResultFinder:
+    """Make the finder of some languages; it is made once."""
+    return ResultFinder(finder, get_names(langs))
