@@ -226,8 +226,12 @@ def measure_results(split: str, show: bool) -> dict[str, Any]:
         for name in ("sentences", "sections", "context", "measurements"):
             nlp.add_pipe(f"bioclin_{name}")
         measured[lang] = {
-            "before": score_results(lang, split, lambda text, lang=lang: find_before(lang, text), False),
-            "after": score_results(lang, split, lambda text, nlp=nlp: find_results(nlp, text), show),
+            "before": score_results(
+                lang, split, lambda text, lang=lang: find_before(lang, text), False
+            ),
+            "after": score_results(
+                lang, split, lambda text, nlp=nlp: find_results(nlp, text), show
+            ),
         }
     return measured
 

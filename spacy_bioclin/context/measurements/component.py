@@ -86,7 +86,13 @@ class MeasurementFinder:
 
 @Language.factory(
     "bioclin_measurements",
-    assigns=["doc.spans", "doc._.measurements", "doc._.results", "span._.measurement", "span._.medication"],
+    assigns=[
+        "doc.spans",
+        "doc._.measurements",
+        "doc._.results",
+        "span._.measurement",
+        "span._.medication",
+    ],
     default_config=DEFAULT_CONFIG,
     retokenizes=False,
 )

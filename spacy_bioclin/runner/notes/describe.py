@@ -9,6 +9,7 @@ from spacy.tokens import Doc, Span
 
 from ...annotations.relations import RELATIONS_KEY, Relation, get_relations
 from ...context.measurements.measurement import Measurement
+from ...context.measurements.results.doc import get_results
 from ...context.measurements.store import SETTINGS, get_measurements
 from ...context.rules.attributes import get_modifiers
 from ...context.rules.rule_data import KINDS
@@ -34,6 +35,7 @@ class Note(NamedTuple):
     categories (dict[str, float] | None): Class of the text -> probability.
     coverage (Coverage | None): What the encoder has read.
     language (str | None): A guess, see `guess_language`.
+    results (Sequence[Row]): See `describe_results`.
     """
 
     record: int
@@ -45,6 +47,7 @@ class Note(NamedTuple):
     categories: dict[str, float] | None
     coverage: Coverage | None
     language: str | None = None
+    results: Sequence[Row] = ()
 
 
 class _Around:
@@ -139,6 +142,30 @@ def _describe_measurements(doc: Doc, spans: Sequence[Span], around: _Around) -> 
 
 def _describe_value(one: Measurement) -> Any:
     return list(one.value) if isinstance(one.value, tuple) else one.value
+
+
+def describe_results(doc: Doc) -> list[Row]:
+    """Describe the results of tests; "text" is the name of the test, start and end the value's."""
+    return [
+        {
+            "start": one.start_char,
+            "end": one.end_char,
+            "name_start": one.name_start,
+            "name_end": one.name_end,
+            "text": one.name,
+            "kind": one.kind,
+            "value": list(one.value) if isinstance(one.value, tuple) else one.value,
+            "high": one.high,
+            "comparator": one.comparator,
+            "unit": one.unit,
+            "out_of": one.out_of,
+            "low_limit": one.low_limit,
+            "high_limit": one.high_limit,
+            "flag": one.flag,
+            "date": one.date,
+        }
+        for one in get_results(doc)
+    ]
 
 
 def describe_relations(doc: Doc) -> list[Row]:

@@ -97,6 +97,8 @@ class JsonLinesTarget(Target):
                 {**each, **{role: self._shorten(each[role]) for role in ("head", "child")}}
                 for each in note.relations
             ]
+        if note.results:
+            row["results"] = [self._shorten_result(each) for each in note.results]
         if note.categories:
             row["categories"] = note.categories
         if note.coverage:
@@ -112,6 +114,14 @@ class JsonLinesTarget(Target):
             name: value
             for name, value in row.items()
             if name in always or (value is not None and name != "text")
+        }
+
+    def _shorten_result(self, row: Row) -> Row:
+        """Leave out what a result does not have, and its name unless texts are wanted."""
+        return {
+            name: value
+            for name, value in row.items()
+            if value is not None and (name != "text" or self.entity_text)
         }
 
     def encode(self, taken: Sequence[Row]) -> bytes:

@@ -1,7 +1,7 @@
 """Find the results of a text: names with their values, flags, reference ranges and dates."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,10 +19,15 @@ _CLOCK = re.compile(
     r"(?i)(?:(?:a\slas?|at|@)\s)?(?:\d{1,2}\s?[:.h]\s?\d{2}\s?(?:h(?:s|rs?|oras)?|am|pm)?(?![\w.,/])"
     r"|\d{1,2}\s?(?:h(?:s|rs?|oras|ours)?|am|pm)(?![\w/])|\d{3,4}(?=\s?:))\s?:?(?=\s*[<>]?\s?\d)"
 )
-_AFTER_HOURS = re.compile(r"(?i)(?:a\slas?|at)\s\d{1,2}\s?(?:h(?:s|rs?|oras|ours)?)(?![\w/])")
+_AFTER_HOURS = re.compile(
+    r"(?i)(?:a\slas?|at)\s(?:\d{1,2}\s?h(?:s|rs?|oras|ours)?(?![\w/])|[0-2]\d:?[0-5]\d(?![\w.,]))"
+)
 _PLAIN_WORDS = re.compile(r"[^\W\d_]{2,15}(?:\s[^\W\d_]{2,15}){0,3}:\s?(?=[<>]?\s?\d)")
 _WORD = re.compile(r"[^\W\d_]+\d?\.?|\d?[º°]")
-_ARROW = re.compile(r"[^\S\n]*(?:-{1,2}>|→|=>|⟶|➔)[^\S\n]*")
+_ARROW = re.compile(
+    r"(?i)[^\S\n]*(?:-{1,2}>|→|=>|⟶|➔)[^\S\n]*|(?<=\d)>(?=\d)"
+    r"|\s(?:(?:up|down|rose|fell|sube|baja|bajó)\s)?(?:to|a)\s(?=\d)"
+)
 _CELL = re.compile(r"[^\S\n]*(?:\t|[^\S\n]{2,}|\|)[^\S\n]*")
 _DIGIT = re.compile(r"\d")
 _OPEN = re.compile(r"[(\[]\s?")
@@ -33,9 +38,15 @@ _END_OF_FLAG = re.compile(r"\s*(?:[,.;:)\]|\n]|$|\()|[^\S\n]{2,}|\s(?:y|e|and|co
 _SENTENCE = re.compile(r"[.;!?]\s|\n")
 _CHAIN = re.compile(r"[\s,;/|()\[\]·•*+-]*(?:y|and|e)?\s?")
 _ASIDE = re.compile(r"[^\S\n]*\((?=[<>]?\s?\d)")
+_END_OF_VALUE = re.compile(r"\s?(?:[,.;)\]|\n*↑↓]|$)|\s*\(")
+_COUNTED = re.compile(r"\s[^\W\d_]{5,}")
+_NOT_AGAIN = frozenset(["on", "con", "with", "en", "in", "de", "of"])
+_ONLY_SIGNS = re.compile(r"[\s,;/:(]+")
+_END_OF_ASIDE = re.compile(r"\s?(?:(?:on|at|al|a|el|in|en)\s)?(?:[^\W\d_]+\s?){0,2}\)")
 _DAY_BEFORE = re.compile(r"(?<![\d/.-])\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(?=\)?\s?:)")
 _PAIR = re.compile(r"\s?/\s?")
 _LONGEST_LEAD, _LONGEST_AGAIN, _MAX_WORDS = 60, 45, 6
+_LONGEST_LINE, _LONGEST_CONDITION = 400, 30  # characters
 
 
 class Lead(NamedTuple):
@@ -95,14 +106,18 @@ class ResultFinder:
         """
         names = self.names.find(text, entities)
         results, rows = read_tables(text, names, self)
-        floor = 0
+        names = [name for name in names if not _is_in(name.start, rows)]
+        floor = condition = 0
         for at, name in enumerate(names):
-            if name.start < floor or any(start <= name.start < end for start, end in rows):
+            if name.start < floor:
                 continue
             following = names[at + 1] if at + 1 < len(names) else None
             if name.key == "tnm":
                 found = [self._make(text, name, _read_tnm(text, name), None, None)]
             elif not self._may_be(text, name, floor):
+                continue
+            elif self._is_wished(text, name, condition):
+                condition = name.end
                 continue
             else:
                 found = self._read_pair(text, name, following) or self._read(text, name, names)
@@ -112,7 +127,9 @@ class ResultFinder:
                 floor = max(each.end_char for each in found)
         return sorted(results, key=lambda one: (one.start_char, one.name_start))
 
-    def read_cell(self, text: str, name: Name, start: int, end: int, date: str | None) -> list[Result]:
+    def read_cell(
+        self, text: str, name: Name, start: int, end: int, date: str | None
+    ) -> list[Result]:
         """Read a cell of a table whose name is in another row or column."""
         value = self.values.read(text, start, name, start)
         if value is None or value.end > end:
@@ -130,7 +147,7 @@ class ResultFinder:
 
     def _find_day(self, text: str, at: int) -> str | None:
         """Find the date that begins a list of results: "Labs (12/03/2024): …"."""
-        line = text.rfind("\n", 0, at) + 1
+        line = text.rfind("\n", max(0, at - _LONGEST_LINE), at) + 1 or max(0, at - _LONGEST_LINE)
         for found in reversed(list(_DAY_BEFORE.finditer(text, line, at))):
             if day := self.match_date(text, found.start()):
                 return day[0]
@@ -144,14 +161,25 @@ class ResultFinder:
             is_next = floor > 0 and _CHAIN.fullmatch(text, floor, name.start) is not None
             if not is_next or name.start - floor > 12:
                 return False
-        window = _SENTENCE.split(text[max(0, name.start - 80) : name.start])[-1]
-        return self._condition.search(window) is None
+        return True
+
+    def _is_wished(self, text: str, name: Name, last: int) -> bool:
+        """Check whether a name is in a condition or a wish: "si TA > 180", "goal INR 2-3".
+
+        last (int): End of the last such name: "si FC < 50 o TAS < 100".
+        """
+        start = max(0, name.start - _LONGEST_CONDITION, last - 1)
+        window = _SENTENCE.split(text[start : name.start])[-1]
+        if self._condition.search(window):
+            return True
+        goes_on = 0 < last and name.start - last < _LONGEST_CONDITION
+        return goes_on and _SENTENCE.search(text, last, name.start) is None
 
     def _read_pair(self, text: str, name: Name, following: Name | None) -> list[Result]:
         """Read "Na/K 133/4,8", "H/H 8.4/25"."""
         if following and _PAIR.fullmatch(text, name.end, following.start):
             other = following
-        elif "/" in name.key:
+        elif name.key in self.names.sides or ("/" in name.key and name.key != "t/a"):
             other = name
         else:
             return []
@@ -189,9 +217,9 @@ class ResultFinder:
         """Check the value of a short form or a marked entity that no list knows."""
         if value.kind == "text" or value.unit or lead.unit or value.comparator or value.out_of:
             return True
-        after = re.match(r"\s?(?:[,.;)\]|\n*↑↓]|$)|\s*\(", text[value.end : value.end + 3])
+        after = _END_OF_VALUE.match(text, value.end)
         if name.is_entity:
-            return after is not None or not re.match(r"\s[^\W\d_]{5,}", text[value.end :])
+            return after is not None or not _COUNTED.match(text, value.end)
         is_decimal = isinstance(value.value, float) and not value.value.is_integer()
         return is_decimal or (":" in text[name.end : value.start] and after is not None)
 
@@ -259,7 +287,7 @@ class ResultFinder:
         if text[at : at + 1].isdigit():
             day = self._finder.dates.match_digits(text, at)
         else:
-            day = self._finder.dates.match_month(text.lower(), at) if text[at : at + 1].isalpha() else None
+            day = self._finder.dates.match_month(text, at) if text[at : at + 1].isalpha() else None
         return (day.value, day.end) if day and len(day.value) == 10 else None
 
     def _match_flag(self, text: str, at: int, *, is_after: bool) -> tuple[str, int] | None:
@@ -312,13 +340,19 @@ class ResultFinder:
                     continue
             if (cell or flag) and (unit is None or unit == value.unit) and value.kind != "text":
                 code, stop = self._finder.reader.unit_at(text, place)
-                if code is not None and code not in ("L", "h", "g", "m", "d", "s") and value.unit is None:
+                if (
+                    code is not None
+                    and code not in ("L", "h", "g", "m", "d", "s")
+                    and value.unit is None
+                ):
                     unit, end = code, stop
                     continue
             if date is None:
                 bracket = _OPEN.match(text, place)
                 day = self.match_date(text, bracket.end() if bracket else place)
-                closed = re.match(r"\s?[)\]]", text[day[1] : day[1] + 2]) if day and bracket else None
+                closed = (
+                    re.match(r"\s?[)\]]", text[day[1] : day[1] + 2]) if day and bracket else None
+                )
                 if day and (closed or not bracket) and not self._begins_value(text, day[1]):
                     date, end = day[0], day[1] + (closed.end() if closed else 0)
                     continue
@@ -359,7 +393,9 @@ class ResultFinder:
         if opened:
             closed = _CLOSE.match(text, end)
             inner_unit = text[end : closed.end() - 1].strip() if closed else ""
-            if closed is None or (inner_unit and not word and self._is_words(text, end, inner_unit)):
+            if closed is None or (
+                inner_unit and not word and self._is_words(text, end, inner_unit)
+            ):
                 return None
             end = closed.end()
         elif word is None and re.match(r"\s?[^\W\d_]*[\d/:]", text[end : end + 3]):
@@ -383,12 +419,21 @@ class ResultFinder:
             place, date = self._skip_words(text, at, limit)
             if place == at:
                 return None
-        if place >= limit or last.kind == "text" or not re.match(r"[<>]?\s?\d", text[place : place + 3]):
+        if (
+            place >= limit
+            or (last.kind == "text" and name.key not in self.names.fractions)
+            or not re.match(r"[<>]?\s?\d", text[place : place + 3])
+        ):
             return None
         value = self.values.read(text, place, name, place)
-        if value is None or value.kind == "text" or value.kind == "list":
+        if value is None or value.kind == "list" or (value.kind == "text" and last.kind != "text"):
             return None
         aside = _ASIDE.match(text, at)
+        if not aside and _ONLY_SIGNS.fullmatch(text, at, place):
+            if not _is_alike(text, last, value):
+                return None
+        if aside and value.unit is None and not _END_OF_ASIDE.match(text, value.end):
+            return None  # "Hb 9,1 (2 CH)"
         differs = value.unit is not None and value.unit != last.unit
         if differs and not (aside and value.unit == "%") and last.unit is not None:
             return None
@@ -410,6 +455,7 @@ class ResultFinder:
         """
         place, date = at, None
         has_reason = False
+        word = ""
         while place < min(limit, at + _LONGEST_AGAIN):
             if found := _CELL.match(text, place):
                 place, has_reason = found.end(), True
@@ -421,7 +467,8 @@ class ResultFinder:
             elif found := _CLOCK.match(text, place) or _AFTER_HOURS.match(text, place):
                 place, has_reason = found.end(), True
             elif found := _WORD.match(text, place):
-                if found[0].lower().rstrip(".") not in self._again:
+                word = found[0].lower().rstrip(".")
+                if word not in self._again:
                     return at, None
                 place, has_reason = found.end(), True
             elif text[place] == ")":
@@ -429,6 +476,8 @@ class ResultFinder:
             else:
                 break
         is_number = re.match(r"[<>]?\s?\d", text[place : place + 3])
+        if text[place - len(word) - 1 : place - 1].lower() == word and word in _NOT_AGAIN:
+            return at, None  # "90 on 28% oxygen"
         return (place, date) if is_number and has_reason and place < limit else (at, None)
 
     def _make(
@@ -454,6 +503,25 @@ class ResultFinder:
             start_char=value.start,
             end_char=value.end,
         )
+
+
+def _is_alike(text: str, last: Result, value: Value) -> bool:
+    """Check whether a number after a comma is a further value, and not something else."""
+    if value.unit is not None and value.start != last.end_char:
+        is_side = text[last.end_char : value.start].lstrip().startswith("(")
+        return value.unit == last.unit or (is_side and value.unit == "%")
+    is_alone = re.match(r"\s?(?:[,.;)\]|\n]|$)|[^\S\n]{2,}", text[value.end : value.end + 3])
+    return (
+        last.unit is None
+        and is_alone is not None
+        and (last.out_of is None) == (value.out_of is None)
+    )
+
+
+def _is_in(at: int, rows: list[tuple[int, int]]) -> bool:
+    """Check whether a place is in one of some places, which are in order."""
+    row = bisect_right(rows, at, key=lambda place: place[0]) - 1
+    return row >= 0 and at < rows[row][1]
 
 
 def _find_limit(names: list[Name], at: int, text: str) -> int:

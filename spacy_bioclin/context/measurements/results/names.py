@@ -45,7 +45,8 @@ class Names:
     """
 
     def __init__(self, langs: tuple[str, ...]) -> None:
-        data = load("names")
+        data, words = load("names"), load("words")
+        fillers = frozenset([*words["fillers"].split(), *words["again"].split()])
         shared = ("both", "stages", "temperature", "chained")
         known = [form for key in shared for form in data[key].split()]
         attached: list[str] = []
@@ -57,7 +58,7 @@ class Names:
             known += rules["pressures"].split()
             attached += rules["attached"].split()
             shorts, longs = _list_weak(lang)
-            self._shorts |= shorts
+            self._shorts |= {short for short in shorts if short.lower() not in fillers}
             weak |= {fold_by_char(form) for form in shorts | longs}
         for forms in data["implied"].values():
             known += forms.split()
@@ -76,8 +77,14 @@ class Names:
             form: unit for unit, forms in data["implied"].items() for form in forms_of(forms)
         }
         self.pressures = forms_of(data["pressures"])
+        self.vitals = frozenset([*self.implied, *self.pressures, *self.temperature])
         self.lists = forms_of(data["lists"])
         self.amounts = forms_of(data["amounts"])
+        self.fractions = forms_of(data["fractions"])
+        self.sides = forms_of(data["sides"])
+        self.scored = forms_of(data["scored"]) | forms_of(data["both"])
+        for lang in langs:
+            self.scored |= forms_of(get_lexicon(lang).data["scores"])
         self.densities = forms_of(data["densities"])
         self.negatives = forms_of(data["negatives"])
         self.words = forms_of(data["words"])

@@ -26,17 +26,30 @@ _CLASS_BEFORE = re.compile(
 _LIST = re.compile(r"(\d{1,2})(?:\s?(?:[-/,]|\sy\s|\se\s|\sand\s)\s?(\d{1,2}))+(?![\d%])")
 _SUM = re.compile(r"([1-5])\s?\+\s?([1-5])(?:\s?[=(]\s?(\d{1,2})\)?)?")
 _OUT_OF = re.compile(r"\s?(?:/|\sde\s|\sout\sof\s|sobre\s)\s?(\d{1,3})(?![\d/%]|[.,]\d)")
-_TITRE = re.compile(r"1\s?([/:])\s?\d{2,5}(?!\d)")
-_PLUSES = re.compile(r"\+{1,4}(?![^\W_]|\+)|(?<!\w)-(?=[\s,;.]*(?:\n|$|[,;]))")
+_TITRE = re.compile(
+    r"1\s?[/:]\s?(?:8|16|20|32|40|64|80|100|128|160|200|256|320|400|512|640|800|1024|1280|2560|5120)(?!\d)"
+)
+_FRACTION = re.compile(r"\d{1,3}(?:[.,]\d)?\s?/\s?\d{1,4}(?![\d/])")
+_PLUSES = re.compile(
+    r"\+{2,4}(?![^\W_]|\+)|[0-4]\+(?![\w+])|(?:\+|(?<!\w)-)(?=[^\S\n]*(?:[,;.)]|\n|$))"
+)
+_NUMBER_NEXT = re.compile(r"[^\S\n]?[<>-]?\d")
 _RANGE = re.compile(r"\s?[-–]\s?|\s(?:a|to)\s")
 _SIGN = re.compile(r"[<>≤≥~≈][=]?\s{0,2}")
-_MINUS = re.compile(r"[-−–](?=\d)")
+_MINUS = re.compile(r"[-−–+](?=\d)")
 _POINTS = re.compile(r"(?i)\s(?:puntos|points|pts)(?!\w)")
-_BAD_END = re.compile(r"[^\W\d_]|['´’ºª]|[/-]\d|:\d|,\d|\.\d")
+_BAD_END = re.compile(r"[^\W\d_]|['´’ºª+]|[/-]\d|:\d|,\d|\.\d|\s?[gG](?!\w)")
 _VOLUMES = ("L", "mL", "cm3", "dL")
 _BARE = (*_VOLUMES, "g", "mg", "kg", "ug", "ng", "meq", "mmol", "[IU]", "U", "[lb_av]", "[oz_av]")
 _LENGTHS = ("m", "cm", "mm", "[in_i]", "[ft_i]")
 _COAGULATION = ("s", "ms")
+# Greatest values of scores; "2/7" and "1/52" are days and weeks.
+_MAXIMA = frozenset(
+    map(
+        float,
+        (3, 4, 5, 6, 8, 10, 14, 15, 18, 20, 21, 24, 25, 27, 28, 30, 36, 42, 56, 60, 63, 100, 126),
+    )
+)
 _SLOWEST = 20  # pulse
 
 
@@ -71,7 +84,9 @@ class ValueReader:
             (value, re.compile(rf"(?i)(?:{words_pattern(forms.split())}){_END}"))
             for value, forms in load("words")["values"].items()
         ]
-        self._powers = re.compile(rf"(?i)(?:\s?({finder.reader.units.powers})){_END}(?!\W{{0,3}}\d)")
+        self._powers = re.compile(
+            rf"(?i)(?:\s?({finder.reader.units.powers})){_END}(?!\W{{0,3}}\d)"
+        )
 
     def read(self, text: str, at: int, name: Name, floor: int) -> Value | None:
         """Read the value of a test.
@@ -88,9 +103,16 @@ class ValueReader:
         if name.key == "gleason" and (found := _SUM.match(text, at)):
             total = float(found[1]) + float(found[2])
             return Value("quantity", total, None, None, None, None, at, found.end())
-        if name.is_known and (found := _TITRE.match(text, at)) and not self._is_score(name):
+        if name.key in self._names.fractions and (found := _FRACTION.match(text, at)):
             return _text(found[0].replace(" ", ""), at, found.end())
-        return self._read_number(text, at, name, floor) or self._read_word(text, at)
+        if (
+            name.is_known
+            and (found := _TITRE.match(text, at))
+            and name.key not in self._names.scored
+        ):
+            return _text(found[0].replace(" ", ""), at, found.end())
+        word = self._read_word(text, at, name)
+        return word or self._read_number(text, at, name, floor)
 
     def read_before(self, text: str, name: Name) -> Value | None:
         """Read a class that is before its name: "Clase funcional III de la NYHA"."""
@@ -104,20 +126,17 @@ class ValueReader:
         number = self._reader.number(text, at)
         return None if number is None or number.is_word else (number.value, number.end)
 
-    def _is_score(self, name: Name) -> bool:
-        return name.key in self._finder.lexicon.scores
-
     def _read_class(self, text: str, at: int) -> Value | None:
         found = _CLASS.match(text, at)
         if found is None:
             return None
         return _text(re.sub(r"\s", "", found[0]), at, found.end())
 
-    def _read_word(self, text: str, at: int) -> Value | None:
+    def _read_word(self, text: str, at: int, name: Name) -> Value | None:
         for value, pattern in self._words:
-            if found := pattern.match(text, at):
+            if (found := pattern.match(text, at)) and not _NUMBER_NEXT.match(text, found.end()):
                 return _text(value, at, found.end())
-        if found := _PLUSES.match(text, at):
+        if name.is_known and (found := _PLUSES.match(text, at)):
             signs = {"+": "positive", "-": "negative"}
             return _text(signs.get(found[0], found[0]), at, found.end())
         return None
@@ -128,10 +147,10 @@ class ValueReader:
             place = sign.end()
         is_negative = False
         if name.key in self._names.negatives and (minus := _MINUS.match(text, place)):
-            place, is_negative = minus.end(), True
+            place, is_negative = minus.end(), minus[0] != "+"
         number = self._reader.number(text, place)
-        if number is None or number.is_word:
-            return None
+        if number is None or number.is_word or re.fullmatch(r"0\d+", number.text):
+            return None  # "0915" is a time
         if name.key in self._names.pressures or (name.is_entity and not name.is_known):
             if pressure := self._finder.joined.pressure(text, number):
                 return _from_pressure(pressure)
@@ -141,9 +160,7 @@ class ValueReader:
             number = number._replace(value=-number.value)
         return self._complete(text, at, number, name, floor)
 
-    def _complete(
-        self, text: str, at: int, number: Number, name: Name, floor: int
-    ) -> Value | None:
+    def _complete(self, text: str, at: int, number: Number, name: Name, floor: int) -> Value | None:
         """Read what follows the number: the second one of a range, a maximum, the unit."""
         high: float | None = None
         last = number
@@ -153,7 +170,10 @@ class ValueReader:
                 high, last = second.value, second
         out_of = None
         unit, end, flag = self._read_unit(text, last, name)
+        is_scored = name.key in self._names.scored or not name.is_known
         if unit is None and high is None and (whole := _OUT_OF.match(text, number.end)):
+            if not is_scored or float(whole[1]) not in _MAXIMA:
+                return None
             out_of = float(whole[1])
             if number.value > out_of:
                 return None
@@ -175,7 +195,9 @@ class ValueReader:
         if name.key in self._names.densities and value >= 1000 and "." in number.text:
             value = float(number.text)
         unit = unit or self._imply_unit(name, value, out_of)
-        before = find_comparator(text, number.start, max(floor, number.start - 30), self._finder.lexicon)
+        before = find_comparator(
+            text, number.start, max(floor, number.start - 30), self._finder.lexicon
+        )
         start = min(before.start, at)
         kind = "quantity" if high is None else "range"
         return Value(kind, value, high, before.sign, unit, out_of, start, end, flag)
@@ -187,7 +209,12 @@ class ValueReader:
         unit, end = self._reader.unit_of(text, number)
         written = text[number.end : end].strip()
         is_apart = text[number.end : number.end + 1].isspace()
-        if unit in ("L", "h") and written in ("L", "H") and is_apart and name.key not in self._names.amounts:
+        if (
+            unit in ("L", "h")
+            and written in ("L", "H")
+            and is_apart
+            and name.key not in self._names.amounts
+        ):
             return None, number.end, written
         return unit, end, None
 
@@ -196,6 +223,8 @@ class ValueReader:
         if unit is not None:
             if unit == "[Ch]" or unit in DOSE_FORMS or (unit in TIMES and unit not in _COAGULATION):
                 return False
+            if "/kg" in unit and name.key not in self._names.amounts:
+                return False  # a dose
             if unit in _BARE and not name.is_entity and name.key not in self._names.amounts:
                 limits = self._names.plausible.get(name.key)
                 return unit in ("meq", "mmol") and limits is not None and value <= limits[1]
@@ -225,6 +254,4 @@ def _text(value: str, start: int, end: int) -> Value:
 
 
 def _from_pressure(one: Measurement) -> Value:
-    return Value(
-        one.kind, one.value, one.high, None, one.unit, None, one.start_char, one.end_char
-    )
+    return Value(one.kind, one.value, one.high, None, one.unit, None, one.start_char, one.end_char)

@@ -22,7 +22,9 @@ SIGNS = {
     "±": "~",
 }
 # An arrow ("->", "-->") is not a sign.
-_SIGN = re.compile(r"(?<!-)(?:<\s?=|>\s?=|=\s?<|=\s?>|[<>≤≥⩽⩾~≈∼])(?:\s(?:a|de|que|than|o))?\s{0,2}$")
+_SIGN = re.compile(
+    r"(?<!-)(?:<\s?=|>\s?=|=\s?<|=\s?>|[<>≤≥⩽⩾~≈∼])(?:\s(?:a|de|que|than|o))?\s{0,2}$"
+)
 _HAS_SIGN = re.compile(r"[<>≤≥⩽⩾~≈∼]")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\.?\s{0,2}$")
 _WINDOW = 90
