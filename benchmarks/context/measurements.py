@@ -15,10 +15,9 @@ with the name before it.
 """
 
 import json
-import re
 import time
-from collections.abc import Iterator
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.context.texts import SETS, read_lines, read_set

@@ -157,8 +157,8 @@ def to_measurements(
 ) -> list[MeasurementRow]:
     """Make the rows of MEASUREMENT of a note, one for each number of its results.
 
-    A blood pressure has two rows, whose source values say which; so has a range. Units are looked up
-    in the table of concepts as codes of UCUM, "positive" and "negative" as codes of SNOMED CT.
+    A blood pressure has two rows, whose source values say which; so has a range. Units are looked
+    up in the table of concepts as codes of UCUM, "positive" and "negative" as codes of SNOMED CT.
 
     doc (Doc): The annotated note. It is not changed.
     first_id (int): The measurement_id of the first row; the others follow.

@@ -42,20 +42,40 @@ def brief(lang: str, text: str) -> list[tuple[Any, ...]]:
         ),
         ("en", "T 99.1 HR 77", [("T", 99.1, None, "[degF]"), ("HR", 77, None, "/min")]),
         ("es", "Glucemia 21h: 187", [("Glucemia", 187, None, None)]),
-        ("es", "Cloro 104, K 4,4 Mg 2,1", [("Cloro", 104, None, None), ("K", 4.4, None, None), ("Mg", 2.1, None, None)]),
+        (
+            "es",
+            "Cloro 104, K 4,4 Mg 2,1",
+            [("Cloro", 104, None, None), ("K", 4.4, None, None), ("Mg", 2.1, None, None)],
+        ),
         ("en", "Na/K 141/3.9", [("Na", 141, None, None), ("K", 3.9, None, None)]),
         ("en", "Creatinine (mg/dL): 0.7", [("Creatinine", 0.7, None, "mg/dL")]),
-        ("en", "Lactate 6.2 -> 3.0 mmol/L", [("Lactate", 6.2, None, "mmol/L"), ("Lactate", 3.0, None, "mmol/L")]),
+        (
+            "en",
+            "Lactate 6.2 -> 3.0 mmol/L",
+            [("Lactate", 6.2, None, "mmol/L"), ("Lactate", 3.0, None, "mmol/L")],
+        ),
         ("es", "Urea 90 (previa 60)", [("Urea", 90, None, None), ("Urea", 60, None, None)]),
         ("en", "LVEF 40-45%", [("LVEF", 40, 45, "%")]),
-        ("es", "NYHA II. pT2 N0 M0. Apgar 7/9.", [("NYHA", "II", None, None), ("TNM", "pT2N0M0", None, None), ("Apgar", (7, 9), None, None)]),
-        ("en", "Urine culture negative, flu A +", [("Urine culture", "negative", None, None), ("flu A", "positive", None, None)]),
+        (
+            "es",
+            "NYHA II. pT2 N0 M0. Apgar 7/9.",
+            [
+                ("NYHA", "II", None, None),
+                ("TNM", "pT2N0M0", None, None),
+                ("Apgar", (7, 9), None, None),
+            ],
+        ),
+        (
+            "en",
+            "Urine culture negative, flu A +",
+            [("Urine culture", "negative", None, None), ("flu A", "positive", None, None)],
+        ),
         # no results: wishes, doses, times, devices
         ("es", "Avisar si FC > 130 o TAS < 85. Objetivo INR 2,5.", []),
         ("en", "Recheck K in 2/7, Foley 14 Fr, give 3 g of Mg.", []),
         ("es", "K 2,9 --> 20 mEq de ClK", [("K", 2.9, None, None)]),
     ],
-)  # fmt: skip
+)
 def test_names_and_values(lang: str, text: str, want: list[tuple[Any, ...]]) -> None:
     assert brief(lang, text) == want
 

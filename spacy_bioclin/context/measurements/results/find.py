@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..rules.find import Finder
 from ..rules.trie import words_pattern
+from .marks import Marks, Trail
 from .names import Name, Names, get_names, load
 from .result import Result
 from .tables import read_tables
@@ -30,11 +31,7 @@ _ARROW = re.compile(
 )
 _CELL = re.compile(r"[^\S\n]*(?:\t|[^\S\n]{2,}|\|)[^\S\n]*")
 _DIGIT = re.compile(r"\d")
-_OPEN = re.compile(r"[(\[]\s?")
-_TO = re.compile(r"\s?[-–—]\s?|\s(?:a|to|hasta|y|and)\s")
-_CLOSE = re.compile(r"[^()\[\]\n]{0,16}[)\]]")
 _AGAIN_SEPARATOR = re.compile(r"[\s,;/:|(]+")
-_END_OF_FLAG = re.compile(r"\s*(?:[,.;:)\]|\n]|$|\()|[^\S\n]{2,}|\s(?:y|e|and|con|with)\s")
 _SENTENCE = re.compile(r"[.;!?]\s|\n")
 _CHAIN = re.compile(r"[\s,;/|()\[\]·•*+-]*(?:y|and|e)?\s?")
 _ASIDE = re.compile(r"[^\S\n]*\((?=[<>]?\s?\d)")
@@ -58,17 +55,6 @@ class Lead(NamedTuple):
     date: str | None
 
 
-class Trail(NamedTuple):
-    """What follows a value: where it ends, and what it says of it."""
-
-    end: int
-    unit: str | None
-    flag: str | None
-    low: float | None
-    high: float | None
-    date: str | None
-
-
 class ResultFinder:
     """Find results in texts.
 
@@ -79,24 +65,15 @@ class ResultFinder:
     def __init__(self, finder: Finder, names: Names) -> None:
         self._finder, self.names = finder, names
         self.values = ValueReader(finder, names)
+        self.marks = Marks(finder)
         words = load("words")
         self._fillers = frozenset(words["fillers"].split())
         self._again = frozenset(words["again"].split())
         conditions = words_pattern(words["conditions"].split())
         self._condition = re.compile(rf"(?i)(?<![^\W_])(?:{conditions})(?![^\W_])")
-        self._flags = [
-            (flag, re.compile(rf"(?i:{words_pattern(forms.lower().split())})"))
-            for flag, forms in reversed(list(words["flags"].items()))
-        ]
         forms = finder.lexicon.data["comparators"].values()
         comparators = words_pattern(form for each in forms for form in each.split())
         self._comparators = re.compile(rf"(?i)(?:{comparators})(?![^\W_])")
-        references = words_pattern(words["references"].split())
-        self._reference = re.compile(rf"(?i)(?<![^\W_])(?:{references})(?![^\W_])[\s.:=]*")
-        self._limits = {
-            side: re.compile(rf"(?i)(?:{words_pattern(forms.split())})=?\s?(?:\ba\b\s)?")
-            for side, forms in words["limits"].items()
-        }
 
     def find(self, text: str, entities: list[tuple[int, int]]) -> list[Result]:
         """Find the results of a text.
@@ -134,7 +111,7 @@ class ResultFinder:
         value = self.values.read(text, start, name, start)
         if value is None or value.end > end:
             return []
-        trail = self._trail(text, value.end, value) if value.end < end else None
+        trail = self.marks.read_trail(text, value.end, value) if value.end < end else None
         if trail and trail.end > end:
             trail = None
         lead = Lead(start, None, None, date)
@@ -142,14 +119,14 @@ class ResultFinder:
 
     def read_day(self, text: str, start: int, end: int) -> str | None:
         """Read a cell that is a date."""
-        day = self.match_date(text, start)
+        day = self.marks.match_date(text, start)
         return day[0] if day and day[1] == end else None
 
     def _find_day(self, text: str, at: int) -> str | None:
         """Find the date that begins a list of results: "Labs (12/03/2024): …"."""
         line = text.rfind("\n", max(0, at - _LONGEST_LINE), at) + 1 or max(0, at - _LONGEST_LINE)
         for found in reversed(list(_DAY_BEFORE.finditer(text, line, at))):
-            if day := self.match_date(text, found.start()):
+            if day := self.marks.match_date(text, found.start()):
                 return day[0]
         return None
 
@@ -172,7 +149,7 @@ class ResultFinder:
         window = _SENTENCE.split(text[start : name.start])[-1]
         if self._condition.search(window):
             return True
-        goes_on = 0 < last and name.start - last < _LONGEST_CONDITION
+        goes_on = last > 0 and name.start - last < _LONGEST_CONDITION
         return goes_on and _SENTENCE.search(text, last, name.start) is None
 
     def _read_pair(self, text: str, name: Name, following: Name | None) -> list[Result]:
@@ -206,7 +183,7 @@ class ResultFinder:
         if not name.is_known and not self._is_likely(text, name, value, lead):
             return []
         results = []
-        trail = self._trail(text, value.end, value)
+        trail = self.marks.read_trail(text, value.end, value)
         results.append(self._make(text, name, value, lead, trail))
         while again := self._read_again(text, name, results[-1], trail.end, names):
             lead, value, trail = again
@@ -243,11 +220,11 @@ class ResultFinder:
                 unit, flag, date = inner[0] or unit, inner[1] or flag, inner[2] or date
                 place = end
                 limit = _find_limit(names, place, text)
-            elif has_dates and (found := self.match_date(text, place)) and found[1] < limit:
-                date, place = found
+            elif has_dates and (day := self.marks.match_date(text, place)) and day[1] < limit:
+                date, place = day
             elif found := _CLOCK.match(text, place):
                 place = found.end()
-            elif (marked := self._match_flag(text, place, is_after=False)) is not None:
+            elif (marked := self.marks.match_flag(text, place, is_after=False)) is not None:
                 flag, place = marked
             elif found := _PLAIN_WORDS.match(text, place):
                 if found.end() > limit:
@@ -271,141 +248,14 @@ class ResultFinder:
         unit, end = self._finder.reader.unit_at(text, start)
         if unit is not None and not text[end : found.end(1)].strip():
             return (unit, None, None), found.end()
-        if (day := self.match_date(text, start)) and day[1] >= found.end(1) - 1:
+        if (day := self.marks.match_date(text, start)) and day[1] >= found.end(1) - 1:
             return (None, None, day[0]), found.end()
-        if marked := self._match_flag(text, found.start(), is_after=False):
+        if marked := self.marks.match_flag(text, found.start(), is_after=False):
             return (None, marked[0], None), found.end()
         is_value = re.fullmatch(r"(?i)[+-]|neg\.?|pos\.?", inner.strip())
         if is_value or re.match(r"[<>]?\s?\d", inner):
             return None, found.end()
         return (None, None, None), found.end()
-
-    def match_date(self, text: str, at: int) -> tuple[str, int] | None:
-        """Match a date with a day."""
-        article = re.match(r"(?i)(?:el|on|del|from|of)\s", text[at : at + 6])
-        at += article.end() if article else 0
-        if text[at : at + 1].isdigit():
-            day = self._finder.dates.match_digits(text, at)
-        else:
-            day = self._finder.dates.match_month(text, at) if text[at : at + 1].isalpha() else None
-        return (day.value, day.end) if day and len(day.value) == 10 else None
-
-    def _match_flag(self, text: str, at: int, *, is_after: bool) -> tuple[str, int] | None:
-        """Match a flag: an asterisk, an arrow, a letter or a word, in brackets or not."""
-        opened = _OPEN.match(text, at)
-        start = opened.end() if opened else at
-        for flag, pattern in self._flags:
-            found = pattern.match(text, start)
-            if found is None:
-                continue
-            written, end = found[0], found.end()
-            closed = re.match(r"\s?[)\]]", text[end : end + 2])
-            if opened and closed is None:
-                continue
-            if opened and closed:
-                end += closed.end()
-                if not is_after and len(written) == 1 and written in "+-":
-                    continue
-                return flag, end
-            if written[0].isalpha():
-                if text[end : end + 1].isalnum() or flag == "N" or written in ("A", "a", "+"):
-                    continue
-                is_letters = len(written) <= 2
-                if is_letters and (not written.isupper() or not is_after):
-                    continue
-                if is_letters and re.match(r"\s?[\d:=/]", text[end : end + 2]):
-                    continue
-                if is_after and not is_letters and not _END_OF_FLAG.match(text, end):
-                    continue
-            elif written == "+":
-                continue
-            return flag, end
-        return None
-
-    def _trail(self, text: str, at: int, value: Value) -> Trail:
-        """Read what follows a value."""
-        unit, flag = value.unit, value.flag
-        low = high = date = None
-        end = at
-        for _ in range(6):
-            cell = _CELL.match(text, end)
-            blank = cell or _BLANKS.match(text, end)
-            place = blank.end() if blank else end
-            if marked := self._match_flag(text, place, is_after=True):
-                flag, end = marked
-                continue
-            if low is None and high is None:
-                if found := self._read_range(text, place, in_table=cell is not None):
-                    low, high, end = found
-                    continue
-            if (cell or flag) and (unit is None or unit == value.unit) and value.kind != "text":
-                code, stop = self._finder.reader.unit_at(text, place)
-                if (
-                    code is not None
-                    and code not in ("L", "h", "g", "m", "d", "s")
-                    and value.unit is None
-                ):
-                    unit, end = code, stop
-                    continue
-            if date is None:
-                bracket = _OPEN.match(text, place)
-                day = self.match_date(text, bracket.end() if bracket else place)
-                closed = (
-                    re.match(r"\s?[)\]]", text[day[1] : day[1] + 2]) if day and bracket else None
-                )
-                if day and (closed or not bracket) and not self._begins_value(text, day[1]):
-                    date, end = day[0], day[1] + (closed.end() if closed else 0)
-                    continue
-            break
-        return Trail(end, unit, flag, low, high, date)
-
-    def _begins_value(self, text: str, at: int) -> bool:
-        """Check whether a value follows a date, to which it then belongs."""
-        return re.match(r"\)?\s?:?\s?[<>]?\d", text[at : at + 5]) is not None
-
-    def _read_range(
-        self, text: str, at: int, *, in_table: bool
-    ) -> tuple[float | None, float | None, int] | None:
-        """Read a reference range: in brackets, after "ref.", or in a cell of its own."""
-        opened = _OPEN.match(text, at)
-        place = opened.end() if opened else at
-        if word := self._reference.match(text, place):
-            place = word.end()
-            if inner := _OPEN.match(text, place):
-                opened, place = inner, inner.end()
-        if not (opened or word or in_table):
-            return None
-        low = high = None
-        limit = {side: pattern.match(text, place) for side, pattern in self._limits.items()}
-        if sign := limit["high"] or limit["low"]:
-            number = self.values.read_reference(text, sign.end())
-            if number is None:
-                return None
-            low, high = (None, number[0]) if limit["high"] else (number[0], None)
-            end = number[1]
-        else:
-            first = self.values.read_reference(text, place)
-            join = _TO.match(text, first[1]) if first else None
-            second = self.values.read_reference(text, join.end()) if join else None
-            if first is None or second is None or second[0] < first[0]:
-                return None
-            low, high, end = first[0], second[0], second[1]
-        if opened:
-            closed = _CLOSE.match(text, end)
-            inner_unit = text[end : closed.end() - 1].strip() if closed else ""
-            if closed is None or (
-                inner_unit and not word and self._is_words(text, end, inner_unit)
-            ):
-                return None
-            end = closed.end()
-        elif word is None and re.match(r"\s?[^\W\d_]*[\d/:]", text[end : end + 3]):
-            return None
-        return low, high, end
-
-    def _is_words(self, text: str, at: int, written: str) -> bool:
-        """Check that what follows a range in brackets is not a unit of tests."""
-        code, end = self._finder.reader.unit_at(text, at)
-        return code is None or code in ("d", "h", "wk", "mo", "a") or len(written) > end - at + 1
 
     def _read_again(
         self, text: str, name: Name, last: Result, at: int, names: list[Name]
@@ -429,21 +279,20 @@ class ResultFinder:
         if value is None or value.kind == "list" or (value.kind == "text" and last.kind != "text"):
             return None
         aside = _ASIDE.match(text, at)
-        if not aside and _ONLY_SIGNS.fullmatch(text, at, place):
-            if not _is_alike(text, last, value):
-                return None
+        is_bare = not aside and _ONLY_SIGNS.fullmatch(text, at, place)
+        if is_bare and not _is_alike(text, last, value):
+            return None
         if aside and value.unit is None and not _END_OF_ASIDE.match(text, value.end):
             return None  # "Hb 9,1 (2 CH)"
         differs = value.unit is not None and value.unit != last.unit
         if differs and not (aside and value.unit == "%") and last.unit is not None:
             return None
-        if aside and value.unit is None and last.unit is not None and not arrow:
-            closed = re.match(r"\s?\)", text[value.end : value.end + 2])
-            if closed is not None:
-                return None  # "Hb 9,8 g/dL (3)"
+        is_closed = re.match(r"\s?\)", text[value.end : value.end + 2])
+        if aside and is_closed and value.unit is None and last.unit is not None:
+            return None  # "Hb 9,8 g/dL (3)"
         if last.kind != value.kind and "blood_pressure" in (last.kind, value.kind):
             return None
-        trail = self._trail(text, value.end, value)
+        trail = self.marks.read_trail(text, value.end, value)
         if closed := re.match(r"[^\S\n]?(?:[^\W\d_]+\s?){0,3}\)", text[trail.end : trail.end + 40]):
             trail = trail._replace(end=trail.end + closed.end())
         return Lead(place, None, None, date), value, trail
@@ -462,7 +311,9 @@ class ResultFinder:
             elif (found := _AGAIN_SEPARATOR.match(text, place)) and "\n" not in found[0]:
                 has_reason = has_reason or any(sign in found[0] for sign in ",;(|")
                 place = found.end()
-            elif (day := self.match_date(text, place)) and self._begins_value(text, day[1]):
+            elif (day := self.marks.match_date(text, place)) and self.marks.begins_value(
+                text, day[1]
+            ):
                 date, place, has_reason = day[0], day[1], True
             elif found := _CLOCK.match(text, place) or _AFTER_HOURS.match(text, place):
                 place, has_reason = found.end(), True

@@ -103,6 +103,7 @@ def _read_row(
     finder: "ResultFinder",
 ) -> list[Result]:
     """Read a row: a value for each name, or the values of one name for each date."""
+    columns: list[tuple[Name, str | None]]
     if header.dates:
         name = by_start.get(cells[0][0])
         values = cells[1:]

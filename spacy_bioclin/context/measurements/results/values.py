@@ -180,13 +180,11 @@ class ValueReader:
             end = whole.end()
         if points := _POINTS.match(text, end):
             end = points.end()
-        if flag is None and unit is None and _BAD_END.match(text, last.end) and out_of is None:
-            if not self._powers.match(text, last.end):
-                return None
-        if unit is None and high is not None and text[last.end : last.end + 1] in "-/":
-            return None
         if unit is None and (power := self._powers.match(text, last.end)):
             unit, end = self._reader.units.read_power(power[1]), power.end()
+        is_plain = flag is None and unit is None and out_of is None
+        if is_plain and _BAD_END.match(text, last.end):
+            return None
         if not self._fits(name, number.value, unit):
             return None
         value = number.value
