@@ -1,17 +1,16 @@
 """Find the results of a text: names with their values, flags, reference ranges and dates."""
 
 import re
-from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
 from ..rules.find import Finder
 from ..rules.trie import words_pattern
-from .marks import Marks, Trail
-from .names import Name, Names, get_names, load
+from .marks import Marks, Trail, is_alike
+from .names import Name, Names, find_limit, get_names, is_in, load
 from .result import Result
 from .tables import read_tables
-from .values import Value, ValueReader
+from .values import BARE_UNITS, Value, ValueReader
 
 _BLANKS = re.compile(r"[^\S\n]+")
 _SEPARATOR = re.compile(r"[:=|]|\.{2,}|…+|_{2,}|[-–](?=\s)")
@@ -26,7 +25,7 @@ _AFTER_HOURS = re.compile(
 _PLAIN_WORDS = re.compile(r"[^\W\d_]{2,15}(?:\s[^\W\d_]{2,15}){0,3}:\s?(?=[<>]?\s?\d)")
 _WORD = re.compile(r"[^\W\d_]+\d?\.?|\d?[º°]")
 _ARROW = re.compile(
-    r"(?i)[^\S\n]*(?:-{1,2}>|→|=>|⟶|➔)[^\S\n]*|(?<=\d)>(?=\d)"
+    r"(?i)[^\S\n]*(?:-{1,2}>|→|=>|⟶|➔)[^\S\n]*|(?<=\d)\s?>\s?(?=\d)"
     r"|\s(?:(?:up|down|rose|fell|sube|baja|bajó)\s)?(?:to|a)\s(?=\d)"
 )
 _CELL = re.compile(r"[^\S\n]*(?:\t|[^\S\n]{2,}|\|)[^\S\n]*")
@@ -37,9 +36,12 @@ _CHAIN = re.compile(r"[\s,;/|()\[\]·•*+-]*(?:y|and|e)?\s?")
 _ASIDE = re.compile(r"[^\S\n]*\((?=[<>]?\s?\d)")
 _END_OF_VALUE = re.compile(r"\s?(?:[,.;)\]|\n*↑↓]|$)|\s*\(")
 _COUNTED = re.compile(r"\s[^\W\d_]{5,}")
-_NOT_AGAIN = frozenset(["on", "con", "with", "en", "in", "de", "of"])
+_BEGINS = re.compile(r"(?:^|\n|:)[\s•*-]*$")
+_NUMBER_NEXT = re.compile(r"\s?[:=]?\s?\d")
+_NOT_AGAIN = frozenset(["on", "con", "with", "en", "in"])
+_ONE_NUMBER = re.compile(r"[<>]?\s?\d+(?:[.,]\d+)?\s?%?(?:\s[^\W\d_]+)?")
 _ONLY_SIGNS = re.compile(r"[\s,;/:(]+")
-_END_OF_ASIDE = re.compile(r"\s?(?:(?:on|at|al|a|el|in|en)\s)?(?:[^\W\d_]+\s?){0,2}\)")
+_END_OF_ASIDE = re.compile(r"\s?(?:[^\W\d_]+\s?){0,3}\)")
 _DAY_BEFORE = re.compile(r"(?<![\d/.-])\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(?=\)?\s?:)")
 _PAIR = re.compile(r"\s?/\s?")
 _LONGEST_LEAD, _LONGEST_AGAIN, _MAX_WORDS = 60, 45, 6
@@ -70,7 +72,9 @@ class ResultFinder:
         self._fillers = frozenset(words["fillers"].split())
         self._again = frozenset(words["again"].split())
         conditions = words_pattern(words["conditions"].split())
-        self._condition = re.compile(rf"(?i)(?<![^\W_])(?:{conditions})(?![^\W_])")
+        self._condition = re.compile(
+            rf"(?i)(?<![^\W_])(?:{conditions})(?![^\W_])\W+(?:\S+\s+){{0,3}}\W*$"
+        )
         forms = finder.lexicon.data["comparators"].values()
         comparators = words_pattern(form for each in forms for form in each.split())
         self._comparators = re.compile(rf"(?i)(?:{comparators})(?![^\W_])")
@@ -83,7 +87,7 @@ class ResultFinder:
         """
         names = self.names.find(text, entities)
         results, rows = read_tables(text, names, self)
-        names = [name for name in names if not _is_in(name.start, rows)]
+        names = [name for name in names if not is_in(name.start, rows)]
         floor = condition = 0
         for at, name in enumerate(names):
             if name.start < floor:
@@ -132,8 +136,20 @@ class ResultFinder:
 
     def _may_be(self, text: str, name: Name, floor: int) -> bool:
         """Check whether a name is one here: no word, no condition or wish."""
-        written = text[name.start : name.end]
-        is_word = name.key in self.names.words and written.islower()
+        is_lower = text[name.start : name.end].islower()
+        is_word = name.key in self.names.words and is_lower
+        if (
+            name.key == "mg"
+            and written.islower()
+            and text[name.start - 2 : name.start].strip()[-1:].isdigit()
+        ):
+            is_word = True  # "10 mg max 2"
+        if (
+            is_word
+            and name.key not in self.names.chained
+            and _BEGINS.search(text[max(0, name.start - 4) : name.start])
+        ):
+            return _NUMBER_NEXT.match(text, name.end) is not None
         if not name.is_entity and (is_word or name.key in self.names.chained):
             is_next = floor > 0 and _CHAIN.fullmatch(text, floor, name.start) is not None
             if not is_next or name.start - floor > 12:
@@ -207,7 +223,7 @@ class ResultFinder:
         """
         unit = flag = date = None
         place, words = at, 0
-        limit = _find_limit(names, at, text)
+        limit = find_limit(names, at, text)
         while place < min(limit, at + _LONGEST_LEAD):
             if found := _BLANKS.match(text, place) or _SEPARATOR.match(text, place):
                 place = found.end()
@@ -216,10 +232,11 @@ class ResultFinder:
             ):
                 inner, end = self._read_paren(text, found)
                 if inner is None:
+                    place = found.start(1) if _ONE_NUMBER.fullmatch(found[1]) else place
                     break
                 unit, flag, date = inner[0] or unit, inner[1] or flag, inner[2] or date
                 place = end
-                limit = _find_limit(names, place, text)
+                limit = find_limit(names, place, text)
             elif has_dates and (day := self.marks.match_date(text, place)) and day[1] < limit:
                 date, place = day
             elif found := _CLOCK.match(text, place):
@@ -261,8 +278,7 @@ class ResultFinder:
         self, text: str, name: Name, last: Result, at: int, names: list[Name]
     ) -> tuple[Lead, Value, Trail] | None:
         """Read a further value of the same name: "1,2 -> 1,8", "(basal 1,4)", "35 al alta"."""
-        limit = _find_limit(names, at, text)
-        date: str | None = None
+        limit, date = find_limit(names, at, text), None
         if arrow := _ARROW.match(text, at):
             place = arrow.end()
         else:
@@ -280,10 +296,12 @@ class ResultFinder:
             return None
         aside = _ASIDE.match(text, at)
         is_bare = not aside and _ONLY_SIGNS.fullmatch(text, at, place)
-        if is_bare and not _is_alike(text, last, value):
+        if is_bare and not is_alike(text, last, value):
             return None
-        if aside and value.unit is None and not _END_OF_ASIDE.match(text, value.end):
+        if aside and value.unit is None and not self._is_closed(text, value.end):
             return None  # "Hb 9,1 (2 CH)"
+        if last.unit is None and value.unit in BARE_UNITS:
+            return None  # "8,1 post 1 U"
         differs = value.unit is not None and value.unit != last.unit
         if differs and not (aside and value.unit == "%") and last.unit is not None:
             return None
@@ -296,6 +314,13 @@ class ResultFinder:
         if closed := re.match(r"[^\S\n]?(?:[^\W\d_]+\s?){0,3}\)", text[trail.end : trail.end + 40]):
             trail = trail._replace(end=trail.end + closed.end())
         return Lead(place, None, None, date), value, trail
+
+    def _is_closed(self, text: str, at: int) -> bool:
+        """Check whether only words of time follow a value in brackets."""
+        found = _END_OF_ASIDE.match(text, at)
+        return found is not None and all(
+            word.lower() in self._again for word in re.findall(r"\w+", found[0])
+        )
 
     def _skip_words(self, text: str, at: int, limit: int) -> tuple[int, str | None]:
         """Skip what may be between two values of one name: words of time, dates, cells.
@@ -354,31 +379,6 @@ class ResultFinder:
             start_char=value.start,
             end_char=value.end,
         )
-
-
-def _is_alike(text: str, last: Result, value: Value) -> bool:
-    """Check whether a number after a comma is a further value, and not something else."""
-    if value.unit is not None and value.start != last.end_char:
-        is_side = text[last.end_char : value.start].lstrip().startswith("(")
-        return value.unit == last.unit or (is_side and value.unit == "%")
-    is_alone = re.match(r"\s?(?:[,.;)\]|\n]|$)|[^\S\n]{2,}", text[value.end : value.end + 3])
-    return (
-        last.unit is None
-        and is_alone is not None
-        and (last.out_of is None) == (value.out_of is None)
-    )
-
-
-def _is_in(at: int, rows: list[tuple[int, int]]) -> bool:
-    """Check whether a place is in one of some places, which are in order."""
-    row = bisect_right(rows, at, key=lambda place: place[0]) - 1
-    return row >= 0 and at < rows[row][1]
-
-
-def _find_limit(names: list[Name], at: int, text: str) -> int:
-    """Find where the next name begins."""
-    following = bisect_left(names, at, key=lambda name: name.start)
-    return names[following].start if following < len(names) else len(text)
 
 
 def _read_tnm(text: str, name: Name) -> Value:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ..rules.find import Finder
 from ..rules.trie import words_pattern
 from .names import load
+from .result import Result
 from .values import Value
 
 _BLANKS = re.compile(r"[^\S\n]+")
@@ -178,3 +179,16 @@ class Marks:
         """Read a limit of a reference range, and where it ends."""
         number = self._finder.reader.number(text, at)
         return None if number is None or number.is_word else (number.value, number.end)
+
+
+def is_alike(text: str, last: Result, value: Value) -> bool:
+    """Check whether a number after a comma is a further value, and not something else."""
+    if value.unit is not None and value.start != last.end_char:
+        is_side = text[last.end_char : value.start].lstrip().startswith("(")
+        return value.unit == last.unit or (is_side and value.unit == "%")
+    is_alone = re.match(r"\s?(?:[,.;)\]|\n]|$)|[^\S\n]{2,}", text[value.end : value.end + 3])
+    return (
+        last.unit is None
+        and is_alone is not None
+        and (last.out_of is None) == (value.out_of is None)
+    )

@@ -1,6 +1,7 @@
 """Find the names of tests, signs, scores and stages in a text."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -157,3 +158,15 @@ def _list_weak(lang: str) -> tuple[set[str], set[str]]:
 def get_names(langs: tuple[str, ...]) -> Names:
     """Get the names of some languages; they are loaded once."""
     return Names(langs)
+
+
+def find_limit(names: list[Name], at: int, text: str) -> int:
+    """Find where the next name begins."""
+    following = bisect_left(names, at, key=lambda name: name.start)
+    return names[following].start if following < len(names) else len(text)
+
+
+def is_in(at: int, rows: list[tuple[int, int]]) -> bool:
+    """Check whether a place is in one of some places, which are in order."""
+    row = bisect_right(rows, at, key=lambda place: place[0]) - 1
+    return row >= 0 and at < rows[row][1]

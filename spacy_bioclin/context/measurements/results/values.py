@@ -40,7 +40,20 @@ _MINUS = re.compile(r"[-−–+](?=\d)")
 _POINTS = re.compile(r"(?i)\s(?:puntos|points|pts)(?!\w)")
 _BAD_END = re.compile(r"[^\W\d_]|['´’ºª+]|[/-]\d|:\d|,\d|\.\d|\s?[gG](?!\w)")
 _VOLUMES = ("L", "mL", "cm3", "dL")
-_BARE = (*_VOLUMES, "g", "mg", "kg", "ug", "ng", "meq", "mmol", "[IU]", "U", "[lb_av]", "[oz_av]")
+BARE_UNITS = (
+    *_VOLUMES,
+    "g",
+    "mg",
+    "kg",
+    "ug",
+    "ng",
+    "meq",
+    "mmol",
+    "[IU]",
+    "U",
+    "[lb_av]",
+    "[oz_av]",
+)
 _LENGTHS = ("m", "cm", "mm", "[in_i]", "[ft_i]")
 _COAGULATION = ("s", "ms")
 # Greatest values of scores; "2/7" and "1/52" are days and weeks.
@@ -206,6 +219,8 @@ class ValueReader:
         """Read the unit after a number, and a flag that looks like one."""
         unit, end = self._reader.unit_of(text, number)
         written = text[number.end : end].strip()
+        if written.lower() == "mg" and _NUMBER_NEXT.match(text, end):
+            return None, number.end, None  # "k 4.2 mg 1.8"
         is_apart = text[number.end : number.end + 1].isspace()
         if (
             unit in ("L", "h")
@@ -223,7 +238,7 @@ class ValueReader:
                 return False
             if "/kg" in unit and name.key not in self._names.amounts:
                 return False  # a dose
-            if unit in _BARE and not name.is_entity and name.key not in self._names.amounts:
+            if unit in BARE_UNITS and not name.is_entity and name.key not in self._names.amounts:
                 limits = self._names.plausible.get(name.key)
                 return unit in ("meq", "mmol") and limits is not None and value <= limits[1]
             if name.key in self._names.temperature:
