@@ -140,7 +140,7 @@ class ResultFinder:
         is_word = name.key in self.names.words and is_lower
         if (
             name.key == "mg"
-            and written.islower()
+            and is_lower
             and text[name.start - 2 : name.start].strip()[-1:].isdigit()
         ):
             is_word = True  # "10 mg max 2"

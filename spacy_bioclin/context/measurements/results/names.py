@@ -47,7 +47,8 @@ class Names:
 
     def __init__(self, langs: tuple[str, ...]) -> None:
         data, words = load("names"), load("words")
-        fillers = frozenset([*words["fillers"].split(), *words["again"].split()])
+        lists = ("fillers", "again", "references")
+        fillers = frozenset(word for key in lists for word in words[key].split())
         shared = ("both", "stages", "temperature", "chained")
         known = [form for key in shared for form in data[key].split()]
         attached: list[str] = []
