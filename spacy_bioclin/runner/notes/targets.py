@@ -24,7 +24,17 @@ from ..columns import Row
 from ..records import write_parts
 from .describe import Note
 
-NAMES = ("record", "id", "text", "entities", "relations", "categories", "coverage", "language")
+NAMES = (
+    "record",
+    "id",
+    "text",
+    "entities",
+    "relations",
+    "categories",
+    "coverage",
+    "language",
+    "results",
+)
 
 
 class Target:
@@ -135,12 +145,24 @@ class JsonLinesTarget(Target):
     def describe(self) -> list[str]:
         """List the fields of an object."""
         text = ["text"] * self.note_text
-        names = ["record", "id", *self.kept, *text, "entities", "relations", "categories"]
+        names = [
+            "record",
+            "id",
+            *self.kept,
+            *text,
+            "entities",
+            "relations",
+            "results",
+            "categories",
+        ]
         inner = ["start", "end", "label", "layer", *["text"] * self.entity_text, "kb_id"]
+        result = ["start", "end", "name_start", "name_end", *["text"] * self.entity_text, "kind"]
+        result += ["value", "high", "comparator", "unit", "out_of", "low_limit", "high_limit"]
         inner += ["probability", "section", *KINDS, "value", "high", "comparator", "unit"]
         return [
             f"object: {', '.join([*names, 'coverage', 'language'])}",
             f"entities: {', '.join(inner)}",
+            f"results: {', '.join([*result, 'flag', 'date'])}",
         ]
 
 

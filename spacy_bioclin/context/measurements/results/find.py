@@ -10,13 +10,13 @@ from .marks import Marks, Trail, is_alike
 from .names import Name, Names, find_limit, get_names, is_in, load
 from .result import Result
 from .tables import read_tables
-from .values import BARE_UNITS, Value, ValueReader
+from .values import BARE_UNITS, Value, ValueReader, read_tnm
 
 _BLANKS = re.compile(r"[^\S\n]+")
 _SEPARATOR = re.compile(r"[:=|]|\.{2,}|…+|_{2,}|[-–](?=\s)")
 _PAREN = re.compile(r"[(\[]([^()\[\]\n]{1,40})[)\]]")
 _CLOCK = re.compile(
-    r"(?i)(?:(?:a\slas?|at|@)\s)?(?:\d{1,2}\s?[:.h]\s?\d{2}\s?(?:h(?:s|rs?|oras)?|am|pm)?(?![\w.,/])"
+    r"(?i)(?:(?:a\slas?|at|@)\s)?(?:\d{1,2}[:h][0-5]\d\s?(?:h(?:s|rs?|oras)?|am|pm)?(?![\w.,/])"
     r"|\d{1,2}\s?(?:h(?:s|rs?|oras|ours)?|am|pm)(?![\w/])|\d{3,4}(?=\s?:))\s?:?(?=\s*[<>]?\s?\d)"
 )
 _AFTER_HOURS = re.compile(
@@ -29,7 +29,7 @@ _ARROW = re.compile(
     r"|\s(?:(?:up|down|rose|fell|sube|baja|bajó)\s)?(?:to|a)\s(?=\d)"
 )
 _CELL = re.compile(r"[^\S\n]*(?:\t|[^\S\n]{2,}|\|)[^\S\n]*")
-_DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"(?<![^\W_])\d+(?![^\W_]|-[A-Za-z])")
 _AGAIN_SEPARATOR = re.compile(r"[\s,;/:|(]+")
 _SENTENCE = re.compile(r"[.;!?]\s|\n")
 _CHAIN = re.compile(r"[\s,;/|()\[\]·•*+-]*(?:y|and|e)?\s?")
@@ -92,20 +92,23 @@ class ResultFinder:
         for at, name in enumerate(names):
             if name.start < floor:
                 continue
+            end = 0
             following = names[at + 1] if at + 1 < len(names) else None
             if name.key == "tnm":
-                found = [self._make(text, name, _read_tnm(text, name), None, None)]
+                found = [self._make(text, name, read_tnm(text, name), None, None)]
             elif not self._may_be(text, name, floor):
                 continue
             elif self._is_wished(text, name, condition):
                 condition = name.end
                 continue
             else:
-                found = self._read_pair(text, name, following) or self._read(text, name, names)
+                found = self._read_pair(text, name, following)
+                if not found:
+                    found, end = self._read(text, name, names)
             if found:
                 day = self._find_day(text, name.start)
                 results += [one._replace(date=one.date or day) for one in found]
-                floor = max(each.end_char for each in found)
+                floor = max(end, *(each.end_char for each in found))
         return sorted(results, key=lambda one: (one.start_char, one.name_start))
 
     def read_cell(
@@ -188,23 +191,23 @@ class ResultFinder:
         pair = [(name, one), (other, second)]
         return [self._make(text, each, value, lead, None) for each, value in pair]
 
-    def _read(self, text: str, name: Name, names: list[Name]) -> list[Result]:
-        """Read the values of a name."""
+    def _read(self, text: str, name: Name, names: list[Name]) -> tuple[list[Result], int]:
+        """Read the values of a name, and where what follows the last of them ends."""
         has_dates = name.key not in self.names.lists
         lead = self._lead(text, name.end, names, has_dates=has_dates)
         value = self.values.read(text, lead.end, name, name.end)
         if value is None:
             before = self.values.read_before(text, name)
-            return [self._make(text, name, before, None, None)] if before else []
+            return [self._make(text, name, before, None, None)] if before else [], 0
         if not name.is_known and not self._is_likely(text, name, value, lead):
-            return []
+            return [], 0
         results = []
         trail = self.marks.read_trail(text, value.end, value)
         results.append(self._make(text, name, value, lead, trail))
         while again := self._read_again(text, name, results[-1], trail.end, names):
             lead, value, trail = again
             results.append(self._make(text, name, value, lead, trail))
-        return _share_unit(results)
+        return _share_unit(results), trail.end
 
     def _is_likely(self, text: str, name: Name, value: Value, lead: Lead) -> bool:
         """Check the value of a short form or a marked entity that no list knows."""
@@ -228,7 +231,7 @@ class ResultFinder:
             if found := _BLANKS.match(text, place) or _SEPARATOR.match(text, place):
                 place = found.end()
             elif (found := _PAREN.match(text, place)) and (
-                found.end() <= limit or not _DIGIT.search(found[1])
+                found.end() <= limit or not _DIGITS.search(found[1])
             ):
                 inner, end = self._read_paren(text, found)
                 if inner is None:
@@ -270,7 +273,8 @@ class ResultFinder:
         if marked := self.marks.match_flag(text, found.start(), is_after=False):
             return (None, marked[0], None), found.end()
         is_value = re.fullmatch(r"(?i)[+-]|neg\.?|pos\.?", inner.strip())
-        if is_value or re.match(r"[<>]?\s?\d", inner):
+        is_method = re.match(r"\d+\W?[A-Za-z]", inner)  # "(25-OH)"
+        if is_value or (not is_method and re.match(r"[<>]?\s?\d", inner)):
             return None, found.end()
         return (None, None, None), found.end()
 
@@ -379,11 +383,6 @@ class ResultFinder:
             start_char=value.start,
             end_char=value.end,
         )
-
-
-def _read_tnm(text: str, name: Name) -> Value:
-    written = re.sub(r"\s", "", text[name.start : name.end])
-    return Value("text", written, None, None, None, None, name.start, name.end)
 
 
 def _share_unit(results: list[Result]) -> list[Result]:

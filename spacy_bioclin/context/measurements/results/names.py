@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ _TNM = re.compile(
     r"(?<!\w)[cpyrau]{0,2}T(?:is|x|X|[0-4][a-d]?)(?:\([^()\n]{1,4}\))?\s?[cpy]{0,2}N(?:x|X|[0-3][a-c]?)"
     r"(?:\([^()\n]{1,4}\))?(?:\s?[cp]?M(?:x|X|[01][a-c]?))?(?!\w)"
 )
+_STAGES = ("stage", "estadio")
 # "TA120/75", "FC80": a name and its number in one word.
 _MIN_ATTACHED = r"(?=\d{2,3}(?!\d))"
 
@@ -121,7 +122,22 @@ class Names:
             if covered.isdisjoint(range(name.start, name.end)):
                 covered.update(range(name.start, name.end))
                 taken.append(name)
-        return sorted(name for name in taken if name.key not in self._skipped)
+        kept = sorted(name for name in taken if name.key not in self._skipped)
+        return list(self._join_stages(text, kept))
+
+    def _join_stages(self, text: str, names: list[Name]) -> Iterator[Name]:
+        """Join "FIGO stage": the name of a staging system, and a word for stage."""
+        last: Name | None = None
+        for name in names:
+            is_stage = last is not None and name.key in _STAGES and last.key in self.stages
+            if last is not None and is_stage and text[last.end : name.start].isspace():
+                last = last._replace(end=name.end)
+                continue
+            if last is not None:
+                yield last
+            last = name
+        if last is not None:
+            yield last
 
 
 def load(name: str) -> dict[str, Any]:

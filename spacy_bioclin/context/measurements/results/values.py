@@ -234,7 +234,11 @@ class ValueReader:
     def _fits(self, name: Name, value: float, unit: str | None) -> bool:
         """Check whether a number with a unit can be the value of a test."""
         if unit is not None:
-            if unit == "[Ch]" or unit in DOSE_FORMS or (unit in TIMES and unit not in _COAGULATION):
+            if (
+                unit in ("[Ch]", "T")
+                or unit in DOSE_FORMS
+                or (unit in TIMES and unit not in _COAGULATION)
+            ):
                 return False
             if "/kg" in unit and name.key not in self._names.amounts:
                 return False  # a dose
@@ -268,3 +272,8 @@ def _text(value: str, start: int, end: int) -> Value:
 
 def _from_pressure(one: Measurement) -> Value:
     return Value(one.kind, one.value, one.high, None, one.unit, None, one.start_char, one.end_char)
+
+
+def read_tnm(text: str, name: Name) -> Value:
+    """Read a stage such as "pT2 N0 M0", which is its own name."""
+    return _text(re.sub(r"\s", "", text[name.start : name.end]), name.start, name.end)
