@@ -1,13 +1,10 @@
 """Read tables of results whose names or dates are in the first row."""
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from .names import Name
 from .result import Result
-
-if TYPE_CHECKING:
-    from .find import ResultFinder
 
 _BREAK = re.compile(r"\t| {2,}|[^\S\n]*\|[^\S\n]*")
 _RULE = re.compile(r"[\s|:+=–-]*")
@@ -16,6 +13,20 @@ _LABEL = re.compile(r"(?i)\d{1,2}(?:[:.h]\d{2})?\s?h?s?|\d{1,2}/\d{1,2}|[^\d]{0,
 _MIN_COLUMNS = 2
 
 Place = tuple[int, int]
+
+
+class CellReader(Protocol):
+    """What reads the cells of a table."""
+
+    def read_day(self, text: str, start: int, end: int) -> str | None:
+        """Read a cell that is a date."""
+        ...
+
+    def read_cell(
+        self, text: str, name: Name, start: int, end: int, date: str | None
+    ) -> list[Result]:
+        """Read a cell that is a value."""
+        ...
 
 
 class _Header(NamedTuple):
@@ -27,7 +38,7 @@ class _Header(NamedTuple):
 
 
 def read_tables(
-    text: str, names: list[Name], finder: "ResultFinder"
+    text: str, names: list[Name], finder: CellReader
 ) -> tuple[list[Result], list[Place]]:
     """Read the tables of a text.
 
@@ -75,7 +86,7 @@ def _cut(line: str, start: int) -> list[Place]:
 
 
 def _read_header(
-    text: str, cells: list[Place], by_start: dict[int, Name], finder: "ResultFinder"
+    text: str, cells: list[Place], by_start: dict[int, Name], finder: CellReader
 ) -> _Header | None:
     """Read a first row: all cells but perhaps the first are names, or dates."""
     found: list[Name] = []
@@ -100,7 +111,7 @@ def _read_row(
     cells: list[Place],
     header: _Header,
     by_start: dict[int, Name],
-    finder: "ResultFinder",
+    finder: CellReader,
 ) -> list[Result]:
     """Read a row: a value for each name, or the values of one name for each date."""
     columns: list[tuple[Name, str | None]]
