@@ -34,6 +34,7 @@ _PLUSES = re.compile(
     r"\+{2,4}(?![^\W_]|\+)|[0-4]\+(?![\w+])|(?:\+|(?<!\w)-)(?=[^\S\n]*(?:[,;.)]|\n|$))"
 )
 _NUMBER_NEXT = re.compile(r"[^\S\n]?[<>-]?\d")
+_FROM = re.compile(r"(?i)(?<!\w)(?:from|desde)\s$")  # "from 121 to 128" are two values
 _RANGE = re.compile(r"\s?[-–]\s?|\s(?:a|to)\s")
 _SIGN = re.compile(r"[<>≤≥~≈][=]?\s{0,2}")
 _MINUS = re.compile(r"[-−–+](?=\d)")
@@ -177,7 +178,8 @@ class ValueReader:
         """Read what follows the number: the second one of a range, a maximum, the unit."""
         high: float | None = None
         last = number
-        if (join := _RANGE.match(text, number.end)) and not number.value < 0:
+        is_trend = _FROM.search(text[max(0, at - 7) : at]) is not None
+        if (join := _RANGE.match(text, number.end)) and not (number.value < 0 or is_trend):
             second = self._reader.number(text, join.end())
             if second and not second.is_word and second.value > number.value:
                 high, last = second.value, second
