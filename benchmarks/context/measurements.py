@@ -3,6 +3,7 @@
     python -m benchmarks.context.measurements              # $BIOCLIN_DATA or ../shared/data
     python -m benchmarks.context.measurements --speed      # without reading the annotated sets
     python -m benchmarks.context.measurements --orders dev --show
+    python -m benchmarks.context.measurements --results dev --show
 
 A measurement is found if its characters are exactly those of the annotation; its kind, value and
 unit are then compared. Numbers may differ by 1 %, since annotators round. The sets are read once,
@@ -12,20 +13,28 @@ sets/orders_es.jsonl and orders_en.jsonl are orders of our own with the drugs ma
 three of a kind the last is test, which is read once. A field is right if `ent._.medication` has
 what the annotation has; fields that are empty in both do not count. With --orders only they are
 read, and written to benchmarks/results/context_orders.json.
+
+sets/results_es.txt and results_en.txt have a piece of a note on each line, and after "=>" its
+results: name := value | unit | reference | flag | date. A third of the pieces ("test") was not read
+while the rules were made. "before" is what could be had without `doc._.results`: each measurement
+with the name before it.
 """
 
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from spacy.tokens import Doc
 
 from benchmarks.context.texts import SETS, read_lines, read_set
 from benchmarks.corpora import make_blank
-from benchmarks.harness import RESULTS, make_parser, read_json, report
+from benchmarks.harness import RESULTS, make_parser, read_json, report, write_json
 from spacy_bioclin.context.measurements.measurement import Measurement
+from spacy_bioclin.context.measurements.rules.around import find_name
 from spacy_bioclin.context.measurements.rules.find import find_measurements
+from spacy_bioclin.context.measurements.rules.lexicon import get_lexicon
 
 LANGS = ("es", "en")
 MEASURED = ("dose", "amount", "frequency", "duration")
@@ -103,6 +112,137 @@ def score(lang: str, show: bool) -> dict[str, Any]:
             kind: f"{each['exact']}/{each['gold']}" for kind, each in sorted(kinds.items())
         },
     }
+
+
+def read_results(lang: str, split: str) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Read the pieces of a split: kind, text and results. Every third piece is "test"."""
+    kind = ""
+    number = 0
+    for line in (SETS / f"results_{lang}.txt").read_text("utf-8").splitlines():
+        if line.startswith("## "):
+            kind = line.removeprefix("## ")
+        elif line:
+            number += 1
+            text, _, gold = line.partition(" =>")
+            if (number % 3 == 0) == (split == "test"):
+                records = [_read_record(each) for each in gold.split(" ;; ") if each.strip()]
+                yield kind, text.replace("\\n", "\n").replace("\\t", "\t"), records
+
+
+def _read_record(written: str) -> dict[str, Any]:
+    name, _, rest = written.partition(":=")
+    value, unit, limits, flag, date = (*(each.strip() for each in rest.split("|")), *[""] * 4)[:5]
+    record: dict[str, Any] = {"name": name.strip(), "unit": unit or None}
+    record |= {"flag": flag or None, "date": date or None}
+    low, _, high = limits.partition("..")
+    record["reference"] = (float(low) if low else None, float(high) if high else None)
+    record |= {"high": None, "comparator": None, "out_of": None}
+    if value.startswith('"'):
+        return {**record, "value": value.strip('"')}
+    if value[0] in "<>":
+        record["comparator"], value = value[0], value[1:]
+    if " of " in value:
+        value, _, whole = value.partition(" of ")
+        record["out_of"] = float(whole)
+    elif "," in value:
+        return {**record, "value": tuple(map(float, value.split(",")))}
+    for mark in ("/", ".."):
+        if mark in value:
+            value, _, second = value.partition(mark)
+            record["high"] = float(second)
+    return {**record, "value": float(value)}
+
+
+RESULT_FIELDS = ("name", "value", "unit", "reference", "flag", "date", "out_of", "comparator")
+
+
+def find_results(nlp: Any, text: str) -> list[dict[str, Any]]:
+    """Find results as records of the set."""
+    return [
+        {**one._asdict(), "reference": (one.low_limit, one.high_limit)}
+        for one in nlp(text)._.results
+    ]
+
+
+def find_before(lang: str, text: str) -> list[dict[str, Any]]:
+    """Find measurements with the name before each, and nothing else."""
+    found = []
+    for one in find_measurements(text, lang):
+        name = find_name(text, one.start_char, get_lexicon(lang))
+        if one.kind in ("quantity", "range", "blood_pressure") and name:
+            record = {**dict.fromkeys(RESULT_FIELDS), **one._asdict(), "name": name}
+            found.append({**record, "reference": (None, None)})
+    return found
+
+
+def same_result(gold: dict[str, Any], found: dict[str, Any]) -> dict[str, bool]:
+    """Compare the fields of two results; one name may be a part of the other."""
+    names = gold["name"].lower(), found["name"].lower()
+    checks = {name: same_number(gold[name], found[name]) for name in RESULT_FIELDS[2:]}
+    is_value = same_number(gold["value"], found["value"])
+    checks["value"] = is_value and same_number(gold["high"], found["high"])
+    checks["name"] = names[0] in names[1] or names[1] in names[0]
+    return checks
+
+
+def score_results(lang: str, split: str, system: Any, show: bool) -> dict[str, Any]:
+    """Score results: which have name and value right, and which fields are right of all."""
+    counts: Counter[str] = Counter()
+    kinds: dict[str, Counter[str]] = {}
+    for kind, text, gold in read_results(lang, split):
+        found = system(text)
+        counts.update(gold=len(gold), found=len(found), pieces=1)
+        wrong = []
+        for each in gold:
+            best = max(
+                ((same_result(each, one), at) for at, one in enumerate(found)),
+                key=lambda pair: (pair[0]["name"] + pair[0]["value"], sum(pair[0].values())),
+                default=({}, -1),
+            )
+            checks = best[0]
+            if checks.get("name") and checks["value"]:
+                found.pop(best[1])
+                counts["named"] += 1
+                counts.update({name: int(right) for name, right in checks.items()})
+            whole = bool(checks) and all(checks.values())
+            counts["whole"] += whole
+            kinds.setdefault(kind, Counter()).update(gold=1, whole=whole)
+            if not whole:
+                wrong.append(each)
+        counts["spurious"] += len(found)
+        kinds.setdefault(kind, Counter())["spurious"] += len(found)
+        if show and (wrong or found):
+            print(f"{lang} {kind}: {text!r}\n    want {wrong}\n    more {found}")
+    n_gold = max(counts["gold"], 1)
+    return {
+        "pieces": counts["pieces"],
+        "results": counts["gold"],
+        **_f1(counts["named"], counts["found"], counts["gold"], "name_and_value"),
+        **_f1(counts["whole"], counts["found"], counts["gold"], "whole_record"),
+        "right_of_all": {name: round(counts[name] / n_gold, 4) for name in RESULT_FIELDS},
+        "whole_by_kind": {
+            kind: f"{each['whole']}/{each['gold']}, {each['spurious']} spurious"
+            for kind, each in kinds.items()
+        },
+    }
+
+
+def measure_results(split: str, show: bool) -> dict[str, Any]:
+    """Measure both systems in both languages."""
+    measured: dict[str, Any] = {}
+    for lang in LANGS:
+        nlp = make_blank(lang)
+        for name in ("sentences", "sections", "context", "measurements"):
+            nlp.add_pipe(f"bioclin_{name}")
+        measured[lang] = {
+            "before": score_results(
+                lang, split, lambda text, lang=lang: find_before(lang, text), False
+            ),
+            "after": score_results(
+                lang, split, lambda text, nlp=nlp: find_results(nlp, text), show
+            ),
+        }
+    return measured
 
 
 def _f1(n_right: int, n_found: int, n_gold: int, name: str) -> dict[str, float]:
@@ -209,12 +349,19 @@ def main() -> None:
     parser.add_argument("--orders", choices=("dev", "test"), help="orders of drugs alone")
     parser.add_argument("--speed", action="store_true", help="do not read the annotated sets")
     parser.add_argument("--show", action="store_true", help="print every difference")
+    parser.add_argument("--results", choices=("dev", "test"), help="only the results of tests")
     args = parser.parse_args()
     if args.orders:
         scores = {lang: score_orders(lang, args.orders, args.show) for lang in LANGS}
         path = RESULTS / "context_orders.json"
         known = read_json(path) if path.exists() else {}
         report("context_orders", {**known, args.orders: scores})
+        return
+    if args.results:
+        measured = measure_results(args.results, args.show)
+        print(json.dumps(measured, indent=2, ensure_ascii=False))
+        path = RESULTS / "context_results.json"
+        write_json(path, {**(read_json(path) if path.is_file() else {}), args.results: measured})
         return
     result: dict[str, Any] = {
         "speed": {lang: measure_speed(lang) for lang in LANGS},

@@ -23,6 +23,7 @@ from ..runner.notes.describe import (
     describe_categories,
     describe_entities,
     describe_relations,
+    describe_results,
 )
 from ..runner.notes.targets import to_json
 from ..spans import get_layers
@@ -66,6 +67,7 @@ class Describer:
                 "entities": entities,
                 "sections": describe_sections(doc),
                 "relations": describe_relations(doc),
+                "results": describe_results(doc),
                 "categories": describe_categories(doc),
                 "coverage": coverage and coverage._asdict(),
             }

@@ -150,6 +150,7 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
     from ...annotations.relations import RELATIONS_KEY, get_relations
     from ...context.measurements.store import get_measurements, has_measurements
     from ...context.medication.record import is_drug, read_medication
+    from ...runner.notes.describe import describe_results
     from ...spans import get_layers
 
     layers: dict[str | None, list[dict[str, Any]]] = {}
@@ -166,6 +167,7 @@ def to_record(doc: "Doc", doc_id: str) -> dict[str, Any]:
     if has_measurements(doc):
         found = get_measurements(doc)
         record["measurements"] = [_measurement_to_dict(one, doc.text) for one in found]
+        record["results"] = describe_results(doc)
     if RELATIONS_KEY in doc.user_data:
         record["relations"] = [_relation_to_dict(one) for one in get_relations(doc)]
     if doc.cats:

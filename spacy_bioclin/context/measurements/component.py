@@ -11,6 +11,7 @@ from ...settings import Settings, read_settings
 from ..medication.record import install_extensions as install_medication
 from . import store
 from .relative import find_relative_dates, read_note_date
+from .results import doc as results
 from .rules.lexicon import LANGS
 from .rules.units import check_code, check_form
 
@@ -63,6 +64,7 @@ class MeasurementFinder:
         }
         store.install_extensions()
         install_medication()
+        results.install_extensions()
 
     def __call__(self, doc: Doc) -> Doc:
         """Find the measurements of a Doc, replacing those that an earlier run found.
@@ -71,6 +73,7 @@ class MeasurementFinder:
         """
         store.install_extensions()  # lost when a worker process starts
         install_medication()
+        results.install_extensions()
         langs = self.settings.langs or []
         text = doc.text
         found = store.find_in(text, langs, self.settings.units)
@@ -84,7 +87,13 @@ class MeasurementFinder:
 
 @Language.factory(
     "bioclin_measurements",
-    assigns=["doc.spans", "doc._.measurements", "span._.measurement", "span._.medication"],
+    assigns=[
+        "doc.spans",
+        "doc._.measurements",
+        "doc._.results",
+        "span._.measurement",
+        "span._.medication",
+    ],
     default_config=DEFAULT_CONFIG,
     retokenizes=False,
 )

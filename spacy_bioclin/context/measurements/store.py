@@ -38,6 +38,11 @@ def _make_finder(lang: str, units: tuple[tuple[str, str], ...]) -> Finder:
     return Finder(lang, dict(units))
 
 
+def get_finder(lang: str, units: dict[str, str]) -> Finder:
+    """Get the finder of a language with a user's units; it is made once."""
+    return _make_finder(lang, tuple(sorted(units.items())))
+
+
 def find_in(text: str, langs: Iterable[str], units: dict[str, str]) -> list[Measurement]:
     """Find measurements by the rules of some languages; what an earlier one found stays.
 
@@ -45,7 +50,7 @@ def find_in(text: str, langs: Iterable[str], units: dict[str, str]) -> list[Meas
     """
     found: list[Measurement] = []
     for lang in langs:
-        other = _make_finder(lang, tuple(sorted(units.items()))).find(text)
+        other = get_finder(lang, units).find(text)
         found = _merge(found, other) if found else other
     return found
 

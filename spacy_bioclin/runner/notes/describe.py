@@ -9,6 +9,7 @@ from spacy.tokens import Doc, Span
 
 from ...annotations.relations import RELATIONS_KEY, Relation, get_relations
 from ...context.measurements.measurement import Measurement
+from ...context.measurements.results.doc import get_results
 from ...context.measurements.store import SETTINGS, get_measurements
 from ...context.medication.record import is_drug, read_medication
 from ...context.rules.attributes import get_modifiers
@@ -37,6 +38,7 @@ class Note(NamedTuple):
     categories (dict[str, float] | None): Class of the text -> probability.
     coverage (Coverage | None): What the encoder has read.
     language (str | None): A guess, see `guess_language`.
+    results (Sequence[Row]): See `describe_results`.
     """
 
     record: int
@@ -48,6 +50,7 @@ class Note(NamedTuple):
     categories: dict[str, float] | None
     coverage: Coverage | None
     language: str | None = None
+    results: Sequence[Row] = ()
 
 
 class _Around:
@@ -157,6 +160,30 @@ def _describe_measurements(doc: Doc, spans: Sequence[Span], around: _Around) -> 
 
 def _describe_value(one: Measurement) -> Any:
     return list(one.value) if isinstance(one.value, tuple) else one.value
+
+
+def describe_results(doc: Doc) -> list[Row]:
+    """Describe the results of tests; "text" is the name of the test, start and end the value's."""
+    return [
+        {
+            "start": one.start_char,
+            "end": one.end_char,
+            "name_start": one.name_start,
+            "name_end": one.name_end,
+            "text": one.name,
+            "kind": one.kind,
+            "value": list(one.value) if isinstance(one.value, tuple) else one.value,
+            "high": one.high,
+            "comparator": one.comparator,
+            "unit": one.unit,
+            "out_of": one.out_of,
+            "low_limit": one.low_limit,
+            "high_limit": one.high_limit,
+            "flag": one.flag,
+            "date": one.date,
+        }
+        for one in get_results(doc)
+    ]
 
 
 def describe_relations(doc: Doc) -> list[Row]:

@@ -20,6 +20,7 @@ from .describe import (
     describe_categories,
     describe_entities,
     describe_relations,
+    describe_results,
 )
 from .language import guess_language
 from .targets import Target
@@ -106,6 +107,7 @@ class AnnotateJob(NamedTuple):
             categories=describe_categories(doc),
             coverage=coverage,
             language=guess_language(text),
+            results=describe_results(doc),
         )
         taken = self.target.take(note, doc)
         return {**count_note(note), "converted": self.target.count(taken)}, taken

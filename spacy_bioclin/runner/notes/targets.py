@@ -24,7 +24,17 @@ from ..columns import Row
 from ..records import write_parts
 from .describe import Note
 
-NAMES = ("record", "id", "text", "entities", "relations", "categories", "coverage", "language")
+NAMES = (
+    "record",
+    "id",
+    "text",
+    "entities",
+    "relations",
+    "categories",
+    "coverage",
+    "language",
+    "results",
+)
 
 
 class Target:
@@ -97,6 +107,8 @@ class JsonLinesTarget(Target):
                 {**each, **{role: self._shorten(each[role]) for role in ("head", "child")}}
                 for each in note.relations
             ]
+        if note.results:
+            row["results"] = [self._shorten_result(each) for each in note.results]
         if note.categories:
             row["categories"] = note.categories
         if note.coverage:
@@ -116,6 +128,14 @@ class JsonLinesTarget(Target):
             if name in always or (value is not None and name != "text")
         }
 
+    def _shorten_result(self, row: Row) -> Row:
+        """Leave out what a result does not have, and its name unless texts are wanted."""
+        return {
+            name: value
+            for name, value in row.items()
+            if value is not None and (name != "text" or self.entity_text)
+        }
+
     def encode(self, taken: Sequence[Row]) -> bytes:
         """Write one line for each note."""
         return encode_lines(taken)
@@ -127,7 +147,16 @@ class JsonLinesTarget(Target):
     def describe(self) -> list[str]:
         """List the fields of an object."""
         text = ["text"] * self.note_text
-        names = ["record", "id", *self.kept, *text, "entities", "relations", "categories"]
+        names = [
+            "record",
+            "id",
+            *self.kept,
+            *text,
+            "entities",
+            "relations",
+            "results",
+            "categories",
+        ]
         inner = ["start", "end", "label", "layer", *["text"] * self.entity_text, "kb_id"]
         inner += [
             "codes",
@@ -140,9 +169,12 @@ class JsonLinesTarget(Target):
             "comparator",
             "unit",
         ]
+        result = ["start", "end", "name_start", "name_end", *["text"] * self.entity_text, "kind"]
+        result += ["value", "high", "comparator", "unit", "out_of", "low_limit", "high_limit"]
         return [
             f"object: {', '.join([*names, 'coverage', 'language'])}",
             f"entities: {', '.join(inner)}",
+            f"results: {', '.join([*result, 'flag', 'date'])}",
         ]
 
 

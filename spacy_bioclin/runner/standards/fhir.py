@@ -25,6 +25,7 @@ from ...linking.references import BROAD, SEVERAL
 from .dosage import make_dosages, make_observed_value
 from .mapping import CodeSettings, Namespaces
 from .mentions import Counts, Mention, read_mentions
+from .results import make_observation, read_results
 
 Json = dict[str, Any]
 Kind = Literal["Condition", "Observation", "MedicationStatement"]
@@ -97,7 +98,8 @@ def to_bundle(
     note_id (str): Identifier of the note; it is written.
     subject (str | None): Reference to the patient, such as "Patient/17"; None if unknown.
     counts (Counter | None): Resources by type, and what was left out, are added to it.
-    RETURNS (dict): A Bundle as plain JSON: first the note, then the mentions in order of the text.
+    RETURNS (dict): A Bundle as plain JSON: first the note, then the mentions in order of the text,
+        then the results of tests.
     """
     counts = Counter() if counts is None else counts
     namespaces = Namespaces(settings)
@@ -106,12 +108,26 @@ def to_bundle(
     found = [note]
     kinds = {**RESOURCES, **settings.resources}
     drugs = [label for label, kind in kinds.items() if kind == "MedicationStatement"]
+    observed: list[tuple[int, int]] = []
     for mention in read_mentions(doc, settings, counts, drugs):
         resource = _make_resource(mention, namespaces, settings, counts)
         if resource is not None:
             place = mention.start, mention.end, mention.label, mention.number
             resource["id"] = _make_id(note_id, settings, resource["resourceType"], *place)
+            if resource["resourceType"] == "Observation":
+                observed.append((mention.start, mention.end))
             found.append(_complete(resource, mention, patient, note["id"]))
+    for mention, one in read_results(doc, settings.spans_key):
+        if any(start <= mention.start < end for start, end in observed):
+            continue  # "fiebre 38,2" has its value
+        code = _make_code(mention, namespaces, settings, counts)
+        if code is None:
+            counts["left out, neither code nor words"] += 1
+            continue
+        resource = make_observation(doc, one, code)
+        place = mention.start, mention.end, "result", mention.number
+        resource["id"] = _make_id(note_id, settings, "Observation", *place)
+        found.append(_complete(resource, mention, patient, note["id"]))
     counts.update(f"{each['resourceType']} written" for each in found)
     return {
         "resourceType": "Bundle",

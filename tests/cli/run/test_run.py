@@ -119,7 +119,9 @@ def test_json_lines(pipeline, source, tmp_path):
     out = tmp_path / "out.jsonl"
     succeed(pipeline, source, out, "--keep", "ward", "--entity-text")
     first, second, third = read_lines(out)
-    assert list(first) == ["record", "id", "ward", "entities"]
+    assert list(first) == ["record", "id", "ward", "entities", "results"]
+    [result] = first["results"]
+    assert result["value"] == 38.0 and result["unit"] == "Cel" and result["start"] == 32
     assert (first["record"], first["id"], first["ward"]) == (1, "1", "UCI")
     says = {"uncertain": False, "historical": False, "hypothetical": False, "family": False}
     assert first["entities"] == [

@@ -21,7 +21,10 @@ SIGNS = {
     "∼": "~",
     "±": "~",
 }
-_SIGN = re.compile(r"(?:<\s?=|>\s?=|=\s?<|=\s?>|[<>≤≥⩽⩾~≈∼])(?:\s(?:a|de|que|than|o))?\s{0,2}$")
+# An arrow ("->", "-->") is not a sign.
+_SIGN = re.compile(
+    r"(?<!-)(?:<\s?=|>\s?=|=\s?<|=\s?>|[<>≤≥⩽⩾~≈∼])(?:\s(?:a|de|que|than|o))?\s{0,2}$"
+)
 _HAS_SIGN = re.compile(r"[<>≤≥⩽⩾~≈∼]")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\.?\s{0,2}$")
 _WINDOW = 90

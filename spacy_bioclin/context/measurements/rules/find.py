@@ -46,16 +46,16 @@ class Finder:
     """
 
     def __init__(self, lang: str, units: Mapping[str, str]) -> None:
-        self._lexicon = lexicon = get_lexicon(lang)
+        self.lexicon = lexicon = get_lexicon(lang)
         self._units = Units(units)
         self._often = Frequencies(lexicon, self._units)
-        self._dates = Dates(lexicon)
+        self.dates = Dates(lexicon)
         self._ages = Ages(lexicon, self._units)
-        self._reader = Reader(lexicon, self._units, self._ages)
-        self._joined = Joined(self._reader)
-        self._bare = Bare(self._reader, self._joined)
+        self.reader = Reader(lexicon, self._units, self._ages)
+        self.joined = Joined(self.reader)
+        self._bare = Bare(self.reader, self.joined)
         self._not_clock = lexicon.words("not_clock_after")
-        self.scanner = Scanner(lexicon, self._units, self._often.words, self._dates.names)
+        self.scanner = Scanner(lexicon, self._units, self._often.words, self.dates.names)
 
     def find(self, text: str) -> list[Measurement]:
         """Find the measurements of a text, in order, not overlapping.
@@ -83,7 +83,7 @@ class Finder:
     def _read(self, text: str, at: int, group: Group, floor: int) -> Measurement | int:
         """Read what begins at a place: a measurement, or where to go on."""
         if group == "month":
-            day = self._dates.match_month(text, at)
+            day = self.dates.match_month(text, at)
             return _from_day(day) if day else at
         if group == "often":
             often = self._often.match_every(text, at) or self._often.match_times(text, at)
@@ -91,42 +91,42 @@ class Finder:
         if often := self._often.match_times(text, at):
             return _from_often(often)
         if group == "digit":
-            day = self._dates.match_digits(text, at)
-            if day and not self._reader.unit_at(text, day.end)[0]:
+            day = self.dates.match_digits(text, at)
+            if day and not self.reader.unit_at(text, day.end)[0]:
                 return day.end if self._is_score(text, day) else _from_day(day)
             if (end := self._joined_end(text, at)) is not None:
                 return end
             if clock := _CLOCK.match(text, at):
                 return clock.end()
         is_article = group == "article"
-        number = self._reader.article(text, at) if is_article else self._reader.number(text, at)
+        number = self.reader.article(text, at) if is_article else self.reader.number(text, at)
         if number is None:
             unread = _UNREAD.match(text, at)
             return unread.end() if unread else at
-        return self._read_number(text, self._reader.with_half(text, number), floor)
+        return self._read_number(text, self.reader.with_half(text, number), floor)
 
     def _is_score(self, text: str, day: Day) -> bool:
         """Check whether what looks like a date is the value of a score: "Apgar 9/10/10"."""
         if not _SHORT_DATE.fullmatch(text, day.start, day.end):
             return False
-        name = find_name(text, day.start, self._lexicon)
-        return name in self._lexicon.scores and name not in PAIN
+        name = find_name(text, day.start, self.lexicon)
+        return name in self.lexicon.scores and name not in PAIN
 
     def _joined_end(self, text: str, at: int) -> int | None:
         """Find where numbers end that only together mean something: a scheme, weeks and days."""
         found = _SCHEME.match(text, at)
         weeks = None if found else _WEEKS_AND_DAYS.match(text, at)
-        if weeks and self._reader.unit_at(text, weeks.end())[0] == "wk":
+        if weeks and self.reader.unit_at(text, weeks.end())[0] == "wk":
             found = weeks
-        return self._reader.unit_at(text, found.end())[1] if found else None
+        return self.reader.unit_at(text, found.end())[1] if found else None
 
     def _read_number(self, text: str, number: Number, floor: int) -> Measurement | int:
         """Read what begins with a number."""
-        if not number.is_word and (pressure := self._joined.pressure(text, number)):
+        if not number.is_word and (pressure := self.joined.pressure(text, number)):
             return pressure
-        unit, end = self._reader.unit_of(text, number)
-        one = self._joined.size(text, number, unit, end)
-        one = one or self._joined.range(text, number, unit, end, floor)
+        unit, end = self.reader.unit_of(text, number)
+        one = self.joined.size(text, number, unit, end)
+        one = one or self.joined.range(text, number, unit, end, floor)
         one = one or self._read_age(text, number, floor)
         if one is not None:
             return one
@@ -142,8 +142,8 @@ class Finder:
         if tail is None:
             return None
         unit = "a" if tail["year"] else self._units.read(tail["unit"]) or "a"
-        before = find_comparator(text, number.start, floor, self._lexicon)
-        end, sign = self._joined.comparator_after(text, tail.end(), before.sign)
+        before = find_comparator(text, number.start, floor, self.lexicon)
+        end, sign = self.joined.comparator_after(text, tail.end(), before.sign)
         start = self._aged(text, before.start)
         return Measurement("age", number.value, None, sign, unit, start, end)
 
@@ -157,20 +157,20 @@ class Finder:
     ) -> Measurement | int:
         """Read a number with a unit of time: a duration or an age."""
         value = number.value
-        if half := self._reader.half.match(text, end):
+        if half := self.reader.half.match(text, end):
             value, end = value + 0.5, half.end()
         if self._is_clock(text, number, end, unit):
             return end
-        before = find_comparator(text, number.start, floor, self._lexicon)
+        before = find_comparator(text, number.start, floor, self.lexicon)
         start, kind = before.start, "duration"
         words = text[start : number.start].lower()
-        if unit == "s" and find_name(text, number.start, self._lexicon):
+        if unit == "s" and find_name(text, number.start, self.lexicon):
             kind = "quantity"
         elif unit == "a" and words.startswith(_AGE_SIGNS):
             kind = "age"
         elif self._ages.is_age(text, start, end, unit, value):
             kind, start = "age", self._aged(text, start)
-        after, sign = self._joined.comparator_after(text, end, before.sign)
+        after, sign = self.joined.comparator_after(text, end, before.sign)
         if unit == "a" and text[end:after].lower().endswith(_AGE_ENDS):
             kind = "age"
         return Measurement(kind, value, None, sign, unit, start, after)
@@ -180,7 +180,7 @@ class Finder:
         if unit != "h" or number.value > 23:
             return False
         first, second = (*words_before(text, number.start, 16), "", "")[:2]
-        if first != self._lexicon.data["clock_before"] or (number.value == 12 and second == "a"):
+        if first != self.lexicon.data["clock_before"] or (number.value == 12 and second == "a"):
             return False
         after = re.match(r"\s([^\W\d_]+)", text[end : end + 20])
         return not (after and after[1].lower() in self._not_clock)
@@ -193,13 +193,13 @@ class Finder:
             return end  # "un", "one" may be no number
         value = number.value
         if not number.is_word and unit.endswith(("/mm3", "/uL")) and "10*" not in unit:
-            value = read_digits(number.text, self._lexicon.lang, counts=True) or value
-        start = self._reader.signed_start(text, number.start, unit)
+            value = read_digits(number.text, self.lexicon.lang, counts=True) or value
+        start = self.reader.signed_start(text, number.start, unit)
         value = -value if start < number.start else value
-        before = find_comparator(text, start, floor, self._lexicon)
+        before = find_comparator(text, start, floor, self.lexicon)
         if unit.startswith("d/"):  # "five days a week"
             return Measurement("frequency", value, None, before.sign, unit[2:], before.start, end)
-        end, sign = self._joined.comparator_after(text, end, before.sign)
+        end, sign = self.joined.comparator_after(text, end, before.sign)
         return Measurement("quantity", value, None, sign, unit, before.start, end)
 
 

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from .ages import Ages
-from .around import words_before
+from .around import find_name, words_before
 from .lexicon import Lexicon
 from .numbers import APOSTROPHE, DIGITS, FRACTION, read_digits
 from .trie import words_pattern
@@ -30,6 +30,8 @@ _COLDEST, _HOTTEST = 34, 43  # of a body, in degrees Celsius
 _COLDEST_FAHRENHEIT = 93
 _FIELDS_OF_MAGNETS = (0.5, 1.0, 1.5, 3.0, 7.0)
 _PULSES = frozenset(["fc", "hr", "cardiaca", "cardíaca", "pulso", "pulse"])
+_RATES = frozenset(["fr", "hr"])  # respiratory and heart rate, not French and hours
+_NAMED = re.compile(r"\s?[:=]?\s{0,2}\d")
 _MOST_OXYGEN = 15  # litres a minute; a pulse is faster
 _NEGATIVE = ("[diop]", "mmol/L", "Cel", "meq/L", None)
 
@@ -109,6 +111,8 @@ class Reader:
         is_isotope = unit == "h" and text[number.start - 1 : number.start] == "["  # "[3H]"
         if is_isotope or not _fits(written, unit, number):
             return None, number.end
+        if self._is_next_name(text, number, end):
+            return None, number.end
         if unit == "cL" and (written.strip() == "Cl" or _NUMBER.match(text, end)):
             return None, number.end  # the chloride of "K 4.5 Cl 100"
         if unit == "m" and written.strip().lower() == "m" and number.value.is_integer():
@@ -143,6 +147,19 @@ class Reader:
             if words & self._in_24_hours:
                 return f"{unit}/(24.h)", day.end()
         return unit, end
+
+    def _is_next_name(self, text: str, number: Number, end: int) -> bool:
+        """Check whether a unit is the name of the next test: "FC 102 FR 22", "K 4.2 Mg 1.8"."""
+        written = text[number.end : end]
+        name = written.strip()
+        if written == name or not name.isalpha() or name.lower() not in self.lexicon.names:
+            return False
+        if self._catheters.intersection(words_before(text, number.start)[:8]):
+            return False
+        follows = find_name(text, number.start, self.lexicon) is not None
+        if name.lower() in _RATES:
+            return follows or _NAMED.match(text, end) is not None
+        return follows and not name.islower() and _NAMED.match(text, end) is not None
 
     def _degrees(self, text: str, number: Number, end: int) -> tuple[str | None, int]:
         """Tell degrees of temperature, of an angle, and ordinals ("2º") by the words before."""
