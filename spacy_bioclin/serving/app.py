@@ -121,21 +121,21 @@ def add_state(app: FastAPI, service: Service) -> None:
     @app.get("/health", summary="Tell whether the service works")
     @app.api_route("/health", methods=["GET", "HEAD"], include_in_schema=False)
     async def health() -> Response:
-        return tell(service, service.batcher.is_alive, "the pipeline has ended")
+        return tell(service, None if service.batcher.is_alive else "the pipeline has ended")
 
     @app.get("/ready", summary="Tell whether the service accepts notes")
     @app.api_route("/ready", methods=["GET", "HEAD"], include_in_schema=False)
     async def ready() -> Response:
-        return tell(service, service.is_ready, "the service is ending")
+        return tell(service, service.why_not_ready)
 
     @app.get("/metrics", summary="Counters, for Prometheus")
     async def metrics() -> Response:
         return Response(service.metrics.show(), headers={"Content-Type": PROMETHEUS})
 
 
-def tell(service: Service, is_well: bool, why_not: str) -> Response:
+def tell(service: Service, why_not: str | None) -> Response:
     """Answer with 200, or with 503 and the reason."""
-    if is_well:
+    if why_not is None:
         return JSONResponse(service.stamp({"status": "ok"}))
     raise Refused(503, why_not, retry_after=1)
 
@@ -203,8 +203,8 @@ async def collect(
 ) -> list[Row | BioclinError]:
     """Wait for the answers to all notes of a request.
 
-    RAISES (Refused): They took too long, or the client has left. Notes that the pipeline has not
-        begun with are taken out of the queue.
+    RAISES (Refused): They took too long, or the client has left. The notes are taken out of the
+        queue, and work on a long one ends.
     """
     answers = asyncio.gather(*(asyncio.wrap_future(one) for one in waiting))
     leaving = asyncio.ensure_future(wait_until_left(request))

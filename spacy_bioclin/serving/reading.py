@@ -1,0 +1,201 @@
+"""Annotate the notes of a batch, here or in a process with a pipeline of its own."""
+
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from threading import Lock
+from typing import NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..errors import BioclinError
+from ..parallel import ChildProcess, WorkerDied
+from ..runner.columns import Row
+from ..runner.memory import quiet_zone
+from ..runner.notes.annotate import annotate, describe_end, describe_failure
+from ..runner.notes.coverage import watch_coverage
+from ..runner.notes.loading import lift_limit
+from ..runner.records import Record
+from .notes import Describer
+
+TEXT = "text"
+TRIES = 2  # a process may also be killed from outside
+Read = Callable[[Doc], Row]
+Answer = Row | BioclinError
+
+
+class Waiting(NamedTuple):
+    """A note that waits for the pipeline.
+
+    record (Record): The note, and its position in the request.
+    read (Callable): Takes the answer out of the annotated Doc.
+    n_words (int): Words of the note.
+    done (Future): Gets the answer, or a `BioclinError` that says how the pipeline failed. It can
+        be cancelled until then.
+    """
+
+    record: Record
+    read: Read
+    n_words: int
+    done: "Future[Answer]"
+
+
+def is_unwanted(batch: Sequence[Waiting]) -> bool:
+    """Check whether nobody waits for any note of a batch."""
+    return all(note.done.cancelled() for note in batch)
+
+
+class Abandoned(Exception):
+    """Nobody waits for a note any more."""
+
+
+def read_batch(nlp: Language, notes: Sequence[tuple[Record, Read]]) -> list[Answer]:
+    """Annotate notes together, in one memory zone.
+
+    RETURNS (list[Row | BioclinError]): One for each; a note that fails gets its own error.
+    """
+    try:
+        with quiet_zone(nlp, (record.row[TEXT] for record, _ in notes)):
+            return _read(nlp, notes)
+    except BaseException as error:  # the thread goes on with the next batch
+        return [describe_failure(record, error) for record, _ in notes]
+
+
+def _read(nlp: Language, notes: Sequence[tuple[Record, Read]]) -> list[Answer]:
+    reads = {id(record): read for record, read in notes}
+
+    def take(doc: Doc, record: Record) -> Answer:
+        try:
+            return reads[id(record)](doc)
+        except Exception as error:
+            return describe_failure(record, error)
+
+    records = [record for record, _ in notes]
+
+    def make_doc(record: Record) -> Doc:
+        return nlp.make_doc(record.row[TEXT])
+
+    try:
+        return list(annotate(nlp, records, make_doc, take, batch_size=len(notes)))
+    except BaseException as error:  # panics of libraries in Rust are no Exception
+        if len(notes) == 1:
+            return [describe_failure(records[0], error)]
+    return [answer for note in notes for answer in _read(nlp, [note])]
+
+
+def read_long(nlp: Language, note: Waiting) -> Answer:
+    """Annotate a note by itself, component by component, as long as somebody waits for it."""
+    text = note.record.row[TEXT]
+    try:
+        with quiet_zone(nlp, [text]):
+            doc = nlp.make_doc(text)
+            for _, component in nlp.pipeline:
+                if note.done.cancelled():
+                    raise Abandoned
+                doc = component(doc)
+            return note.read(doc)
+    except BaseException as error:
+        return describe_failure(note.record, error)
+
+
+class ReadingProcess:
+    """A process that has a pipeline of its own. What nobody waits for any more is ended with it,
+    and another one is started.
+
+    load (Callable): Loads the pipeline in the process, so it can be pickled.
+    n_processes (int): How many share the processor's cores, this one included.
+    """
+
+    def __init__(self, load: Callable[[], Language], n_processes: int) -> None:
+        self._make = partial(ChildProcess, partial(start_reading, load, n_processes))
+        self._child: ChildProcess[list[tuple[str, Record]], list[Answer]] | None = None
+        self._reading: Sequence[Waiting] = ()
+        self._lock = Lock()
+
+    def start(self) -> None:
+        """Start the process, and wait until it has loaded the pipeline.
+
+        RAISES (WorkerDied): It died meanwhile.
+        RAISES (Exception): The pipeline cannot be loaded.
+        """
+        self._child = self._make(one_thread=False)
+
+    def read(self, batch: Sequence[Waiting]) -> list[Answer]:
+        """Annotate notes.
+
+        RETURNS (list[Row | BioclinError]): One for each.
+        """
+        with self._lock:
+            self._reading = batch
+        for note in batch:
+            note.done.add_done_callback(lambda _: self._end_if_unwanted(batch))
+        try:
+            for _ in range(TRIES if len(batch) == 1 else 1):
+                if (answers := self._try(batch)) is not None:
+                    return answers
+        finally:
+            with self._lock:
+                self._reading = ()
+        if len(batch) == 1:
+            return [describe_end(batch[0].record)]
+        return [answer for note in batch for answer in self.read([note])]
+
+    def _try(self, batch: Sequence[Waiting]) -> list[Answer] | None:
+        """Annotate notes. RETURNS (list | None): None if the process died."""
+        try:
+            if self._child is None:
+                self.start()
+            assert self._child is not None
+            return self._child.work([(note.read.__name__, note.record) for note in batch])
+        except WorkerDied:
+            self.close()
+        except Exception as error:
+            return [describe_failure(note.record, error) for note in batch]
+        if is_unwanted(batch):
+            answers: list[Answer] = [describe_end(note.record) for note in batch]
+            with suppress(Exception):  # the next batch tries again
+                self.start()
+            return answers
+        return None
+
+    def _end_if_unwanted(self, batch: Sequence[Waiting]) -> None:
+        with self._lock:
+            if self._reading is batch and is_unwanted(batch):
+                self._reading = ()
+                if self._child is not None:
+                    self._child.kill()
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+
+def start_reading(
+    load: Callable[[], Language], n_processes: int
+) -> Callable[[list[tuple[str, Record]]], list[Answer]]:
+    """Load a pipeline in a process.
+
+    RETURNS (Callable): Reads notes, each with the name of the method of `Describer` that takes out
+        its answer.
+    """
+    # A supervisor may send SIGTERM to all processes of a service, which finishes what it accepted.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    nlp = load()
+    watch_coverage(nlp)
+    lift_limit(nlp)
+    describer = Describer(nlp)
+    if "torch" in sys.modules:  # threads that wait for those of other processes are slow
+        torch = sys.modules["torch"]
+        torch.set_num_threads(max(1, torch.get_num_threads() // n_processes))
+
+    def read(notes: list[tuple[str, Record]]) -> list[Answer]:
+        return read_batch(nlp, [(record, getattr(describer, name)) for name, record in notes])
+
+    read([("annotate", Record(1, "note 1", {TEXT: "1"}))])
+    return read
