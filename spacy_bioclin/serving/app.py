@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from ..about import __version__
 from ..errors import BioclinError
+from ..linking.readers.values import language_code
 from ..runner.columns import Row
 from .batching import QueueFull
 from .guard import CLIENT_LEFT, FAULT, PAGE
@@ -175,7 +176,7 @@ async def answer(service: Service, request: Request, given: NotesGiven, read: An
         or they were not annotated in time.
     """
     notes, limits = given.list_notes(), service.limits
-    if given.language is not None and given.language != service.lang:
+    if given.language is not None and language_code(given.language) != service.lang:
         raise Refused(422, f"language: the pipeline reads {service.lang} only")
     if len(notes) > limits.max_notes:
         raise Refused(413, f"want at most {limits.max_notes:,} notes in a request")

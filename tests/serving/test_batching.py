@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_bioclin.errors import BioclinError
-from spacy_bioclin.serving.batching import Batcher, QueueFull
+from spacy_bioclin.serving.batching import LONG, Batcher, QueueFull
 from spacy_bioclin.serving.keys import Keys
 from spacy_bioclin.serving.settings import Limits
 
@@ -68,6 +69,87 @@ def test_notes_that_nobody_waits_for_are_left_out() -> None:
     assert second.result(120) == {"text": "b"}
     held.batcher.stop()
     assert first.cancelled()
+
+
+def test_a_long_note_does_not_stop_short_ones() -> None:
+    """It waits at a door in its own lane, in the same pipeline, until the short one is answered."""
+    nlp = spacy.blank("es")
+    batcher = Batcher(nlp, Limits())
+    batcher.start()
+    arrived, go = threading.Event(), threading.Event()
+
+    def hold(doc: Doc) -> dict[str, Any]:
+        arrived.set()
+        go.wait(120)
+        return read(doc)
+
+    long = "tos " * LONG
+    [slow] = batcher.submit([long], hold)
+    assert arrived.wait(120)
+    [second] = batcher.submit([long], read)
+    [short] = batcher.submit(["tos"], read)
+    assert short.result(120) == {"text": "tos"} and not slow.done() and len(batcher) == 1
+    go.set()
+    assert slow.result(120) == second.result(120) == {"text": long}
+    batcher.stop()
+
+
+def test_work_on_a_long_note_ends_when_nobody_waits() -> None:
+    nlp = spacy.blank("es")
+    arrived, go, seen = threading.Event(), threading.Event(), []
+
+    def wait(doc: Doc) -> Doc:
+        if len(doc.text) > LONG:
+            arrived.set()
+            go.wait(120)
+        return doc
+
+    def see(doc: Doc) -> Doc:
+        seen.append(len(doc.text))
+        return doc
+
+    Language.component("tests_batching_wait", func=wait)
+    Language.component("tests_batching_see", func=see)
+    nlp.add_pipe("tests_batching_wait")
+    nlp.add_pipe("tests_batching_see")
+    batcher = Batcher(nlp, Limits())
+    batcher.start()
+    [slow] = batcher.submit(["a " * LONG], read)
+    assert arrived.wait(120) and slow.cancel()
+    go.set()
+    batcher.stop()
+    assert seen == [] and batcher.is_alive is False
+
+
+def test_requests_take_turns() -> None:
+    """One of many notes would hold the others back until all of them are read."""
+    held = Held(batch_words=2)
+    many = held.batcher.submit(["a", "b", "c", "d"], read)
+    [one] = held.batcher.submit(["e"], read)
+    order: list[str] = []
+    for done in (*many, one):
+        done.add_done_callback(lambda it: order.append(it.result()["text"]))
+    held.go.set()
+    held.batcher.stop()
+    assert order == ["a", "e", "b", "c", "d"]
+
+
+def test_what_is_abandoned_leaves_room() -> None:
+    held = Held(max_queue=2, max_notes=2)
+    old = held.batcher.submit(["a", "b"], read)
+    assert held.batcher.is_full
+    for one in old:
+        one.cancel()
+    assert not held.batcher.is_full
+    [new] = held.batcher.submit(["c"], read)
+    held.go.set()
+    assert new.result(120) == {"text": "c"}
+    held.batcher.stop()
+
+
+def test_other_processes_need_a_way_to_load_the_pipeline() -> None:
+    with pytest.raises(BioclinError, match="workers=2: each process loads the pipeline; give load"):
+        Batcher(spacy.blank("es"), Limits(workers=2))
 
 
 def test_an_answer_that_fails_is_an_error_of_its_note() -> None:
