@@ -208,6 +208,7 @@ async def collect(
         queue, and work on a long one ends.
     """
     answers = asyncio.gather(*(asyncio.wrap_future(one) for one in waiting))
+    answers.add_done_callback(lambda done: done.cancelled() or done.exception())  # or it is logged
     leaving = asyncio.ensure_future(wait_until_left(request))
     try:
         both: set[asyncio.Future[Any]] = {answers, leaving}
