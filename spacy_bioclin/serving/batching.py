@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from threading import Condition, Thread
 
 from spacy.language import Language
@@ -14,7 +15,7 @@ from ..errors import BioclinError
 from ..parallel.pool import leave_signals
 from ..runner.notes.annotate import MAX_RECORDS
 from ..runner.records import Record
-from .reading import TEXT, Answer, Read, ReadingProcess, Waiting, read_batch, read_long
+from .reading import TEXT, Answer, Read, ReadingProcess, Waiting, read_alone, read_batch, warm_up
 from .settings import Limits
 
 LONG = 4_000  # characters; a longer note does not stop others
@@ -232,6 +233,8 @@ class Batcher:
             leave_signals()
             if lane.process is not None:
                 lane.process.start()
+            elif lane is self.lanes[0]:
+                warm_up(self.nlp)
         except BaseException as error:
             lane.ready.set_exception(error)
             return
@@ -276,10 +279,17 @@ class Batcher:
         if lane.process is not None:
             return lane.process.read(batch)
         if is_long(batch[0]):
-            return [read_long(self.nlp, batch[0])]
+            [note] = batch
+            is_wanted = partial(is_pending, note)
+            return [read_alone(self.nlp, note.record, note.read, is_wanted)]
         return read_batch(self.nlp, [(note.record, note.read) for note in batch])
 
 
 def is_long(note: Waiting) -> bool:
     """Check whether a note is read apart from the short ones."""
     return len(note.record.row[TEXT]) > LONG
+
+
+def is_pending(note: Waiting) -> bool:
+    """Check whether somebody waits for a note."""
+    return not note.done.cancelled()

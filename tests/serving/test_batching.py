@@ -1,6 +1,8 @@
 """How notes that wait are cut into batches, and what becomes of those that nobody waits for."""
 
 import threading
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +11,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_bioclin.errors import BioclinError
+from spacy_bioclin.serving import reading
 from spacy_bioclin.serving.batching import LONG, Batcher, QueueFull
 from spacy_bioclin.serving.keys import Keys
+from spacy_bioclin.serving.notes import Describer
 from spacy_bioclin.serving.settings import Limits
+from tests.serving.util import HANGS, SLOW, wait_until
 
 
 def read(doc: Doc) -> dict[str, Any]:
@@ -145,6 +150,57 @@ def test_what_is_abandoned_leaves_room() -> None:
     held.go.set()
     assert new.result(120) == {"text": "c"}
     held.batcher.stop()
+
+
+@pytest.mark.slow
+def test_another_process_reads_long_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends its work when nobody waits; if that takes too long, another process replaces it."""
+    monkeypatch.setattr(reading, "STUBBORN", HANGS)
+    nlp = spacy.blank("es")
+    describer = Describer(nlp)
+    batcher = Batcher(nlp, Limits(workers=2), load=partial(load_gated, tmp_path))
+    batcher.start()
+    long = "tos " * LONG
+    arrived, go, after = (tmp_path / name for name in ("arrived", "go", "after"))
+    for stubborn in (False, True):
+        go.unlink(missing_ok=True)
+        arrived.unlink(missing_ok=True)
+        [slow] = batcher.submit([f"{SLOW} {long}"], describer.annotate)
+        wait_until(arrived.exists)
+        [short] = batcher.submit(["tos"], describer.annotate)
+        assert short.result(HANGS)["characters"] == 3
+        if stubborn:
+            monkeypatch.setattr(reading, "STUBBORN", 0.0)
+        assert slow.cancel()
+        if not stubborn:
+            go.touch()
+        [next_one] = batcher.submit([long], describer.annotate)
+        assert next_one.result(HANGS)["characters"] == len(long)
+        assert after.read_text() == f"{len(long)}\n" * (1 + stubborn)
+    batcher.stop()
+
+
+def load_gated(folder: Path) -> Language:
+    """Load a pipeline whose slow notes wait until there is a file."""
+
+    def wait(doc: Doc) -> Doc:
+        if SLOW in doc.text:
+            (folder / "arrived").touch()
+            wait_until((folder / "go").exists)
+        return doc
+
+    def tell(doc: Doc) -> Doc:
+        if len(doc.text) > LONG:
+            with (folder / "after").open("a") as file:
+                file.write(f"{len(doc.text)}\n")
+        return doc
+
+    Language.component("tests_batching_gate", func=wait)
+    Language.component("tests_batching_tell", func=tell)
+    nlp = spacy.blank("es")
+    nlp.add_pipe("tests_batching_gate")
+    nlp.add_pipe("tests_batching_tell")
+    return nlp
 
 
 def test_other_processes_need_a_way_to_load_the_pipeline() -> None:

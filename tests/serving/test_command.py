@@ -103,42 +103,6 @@ def test_the_service_is_told_to_end(pipeline: Path, tmp_path: Path) -> None:
         assert secret not in log.read_text("utf-8")
 
 
-@pytest.mark.slow
-def test_long_notes_are_read_in_another_process(pipeline: Path, tmp_path: Path) -> None:
-    """It gives the same answer, is ended when the client leaves, and reads the next note then."""
-    log = tmp_path / "log"
-    long = f"{NOTE}\n" * 200
-    alone = httpx.Timeout(120)
-    with serving(pipeline, log, "--workers", "2", "--wait-ms", "0") as (process, url):
-        [child] = find_children(process.pid)
-        answers = [httpx.post(f"{url}/deidentify", json={"text": long}, timeout=alone).json()]
-        os.kill(child, signal.SIGSTOP)  # a note that takes for ever
-        with pytest.raises(httpx.ReadTimeout):
-            httpx.post(f"{url}/deidentify", json={"text": long}, timeout=1)
-        wait_until(lambda: child not in find_children(process.pid))
-        answers.append(httpx.post(f"{url}/deidentify", json={"text": long}, timeout=alone).json())
-        assert httpx.get(f"{url}/ready").status_code == 200
-        process.terminate()
-        assert process.wait(120) == 0
-    assert answers[0] == answers[1] and "Xabina" not in answers[0]["text"]
-    assert answers[0]["characters"] == len(long) and "Xabina" not in log.read_text("utf-8")
-
-
-def find_children(pid: int) -> list[int]:
-    """List the processes with a pipeline that a service has started."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            status = (path / "status").read_text("utf-8")
-            command = (path / "cmdline").read_bytes()
-        except OSError:
-            continue
-        is_child = f"\nPPid:\t{pid}\n" in status and "State:\tZ" not in status
-        if is_child and b"resource_tracker" not in command:
-            found.append(int(path.name))
-    return found
-
-
 def test_signals_end_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C and SIGTERM end it as soon as the requests are answered, and a second one at once."""
     from spacy_bioclin.serving.log import Log

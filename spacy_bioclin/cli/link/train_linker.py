@@ -9,7 +9,7 @@ import srsly
 import typer
 
 from ...errors import BioclinError
-from ..language import shorten_language
+from ..language import LANG
 
 if TYPE_CHECKING:
     from ...linking.kb.concepts import Concept
@@ -25,9 +25,7 @@ def main(
     dev: Annotated[
         Path | None, typer.Option(help="Gold Docs to measure it on, before and after")
     ] = None,
-    lang: Annotated[
-        str, typer.Option(callback=shorten_language, help="Language of the notes")
-    ] = "es",
+    lang: Annotated[str, LANG] = "es",
     spans_key: Annotated[
         str | None, typer.Option(help="Key of doc.spans; without it, doc.ents")
     ] = None,
