@@ -1,5 +1,6 @@
 """Annotate the notes of a batch, here or in a process with a pipeline of its own."""
 
+import atexit
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -123,6 +124,8 @@ class ReadingProcess:
         self._reading = 0  # number of the batch; 0 for none
         self._numbers = count(1)
         self._lock = Lock()
+        # Else Python would send it SIGTERM, which it ignores, and wait for its end.
+        atexit.register(self.close)
 
     def start(self) -> None:
         """Start the process, and wait until it has loaded the pipeline.
