@@ -15,7 +15,7 @@ from ..errors import BioclinError
 from ..parallel.pool import leave_signals
 from ..runner.notes.annotate import MAX_RECORDS
 from ..runner.records import Record
-from .reading import TEXT, Answer, Read, ReadingProcess, Waiting, read_alone, read_batch, warm_up
+from .reading import TEXT, Answer, Read, ReadingProcess, Waiting, read_alone, read_batch
 from .settings import Limits
 
 LONG = 4_000  # characters; a longer note does not stop others
@@ -233,8 +233,6 @@ class Batcher:
             leave_signals()
             if lane.process is not None:
                 lane.process.start()
-            elif lane is self.lanes[0]:
-                warm_up(self.nlp)
         except BaseException as error:
             lane.ready.set_exception(error)
             return

@@ -15,6 +15,7 @@ from .keys import Keys
 from .log import Log
 from .metrics import Metrics
 from .notes import Describer, describe_pipeline, describe_service, has_deid
+from .reading import warm_up
 from .settings import Limits
 
 
@@ -77,7 +78,9 @@ class Service:
         self.batcher.on_batch = self.metrics.add_batch
 
     def start(self) -> None:
-        """Start what reads notes, and wait until it has read a first one."""
+        """Let the pipeline read a first note, and start what reads the others."""
+        warm_up(self.batcher.nlp)
+        self.metrics.add_batch(1, 1)
         self.batcher.start()
 
     def stop(self) -> None:
