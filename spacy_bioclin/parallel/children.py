@@ -80,9 +80,13 @@ class ChildProcess(Generic[P, R]):
             raise error
         return result
 
+    def kill(self) -> None:
+        """End the process, whatever it does, without waiting for its end."""
+        self._process.kill()
+
     def close(self) -> None:
         """End the process, whatever it does."""
-        self._process.kill()
+        self.kill()
         self._process.join()
 
 

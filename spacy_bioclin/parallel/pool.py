@@ -116,7 +116,7 @@ def map_in_order(
     stop (Callable): Ends what the threads wait for.
     YIELDS (tuple[P, R]): Each part and what became of it, in order.
     """
-    threads = ThreadPoolExecutor(n, initializer=_leave_signals)
+    threads = ThreadPoolExecutor(n, initializer=leave_signals)
     waiting: deque[tuple[P, Future[R]]] = deque()
     try:
         for part in parts:
@@ -134,7 +134,7 @@ def map_in_order(
         threads.shutdown()
 
 
-def _leave_signals() -> None:
+def leave_signals() -> None:
     """Leave signals to the main thread: what a thread starts would get them too."""
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
-from threading import Condition, get_ident
+from threading import Condition, Lock, get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -57,8 +57,7 @@ def quiet_zone(nlp: "Language", texts: Iterable[str]) -> Iterator[None]:
 
     nlp, texts: See `memory_zone`.
     """
-    with warnings.catch_warnings(), memory_zone(nlp, texts):
-        warnings.simplefilter("ignore")
+    with _QUIET, memory_zone(nlp, texts):
         yield
 
 
@@ -77,6 +76,28 @@ def map_docs(
         with memory_zone(nlp, (text for text, _ in batch)):
             made = [read(doc, context) for doc, context in nlp.pipe(batch, as_tuples=True)]
         yield from made
+
+
+class _Quiet:
+    """Show no warnings while any thread is in the block: their filters belong to the process."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.n_inside = 0
+        self.filters = ExitStack()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.n_inside:
+                self.filters.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
+            self.n_inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.n_inside -= 1
+            if not self.n_inside:
+                self.filters.close()
 
 
 class _Zone:
@@ -156,4 +177,5 @@ def _is_open(nlp: "Language") -> bool:
     return vocab.in_memory_zone
 
 
+_QUIET = _Quiet()
 _ZONES: "WeakKeyDictionary[Language, _Zone]" = WeakKeyDictionary()

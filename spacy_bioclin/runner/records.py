@@ -22,6 +22,8 @@ from .columns import FILE, TEXT, Columns, Row, check_named, show_paths
 UTF_8 = "utf-8"
 # The longest line that is read; without a limit, a file without line ends would fill the memory.
 MAX_LINE_CHARS = 20_000_000
+# Where text was decoded, or is in a database, so that --encoding is no remedy.
+NUL_IN_VALUE = "the note has NUL characters, which are no text; take them out"
 
 
 class Record(NamedTuple):
@@ -301,7 +303,7 @@ def find_fault(row: Row, columns: Columns) -> str:
     if not isinstance(row[columns.text], str):
         return f"{columns.text!r} is not a string"
     if "\0" in row[columns.text]:
-        return NUL
+        return NUL_IN_VALUE
     return ""
 
 

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from ..about import __version__
 from ..errors import BioclinError
+from ..linking.readers.values import language_code
 from ..runner.columns import Row
 from .batching import QueueFull
 from .guard import CLIENT_LEFT, FAULT, PAGE
@@ -121,21 +122,21 @@ def add_state(app: FastAPI, service: Service) -> None:
     @app.get("/health", summary="Tell whether the service works")
     @app.api_route("/health", methods=["GET", "HEAD"], include_in_schema=False)
     async def health() -> Response:
-        return tell(service, service.batcher.is_alive, "the pipeline has ended")
+        return tell(service, None if service.batcher.is_alive else "the pipeline has ended")
 
     @app.get("/ready", summary="Tell whether the service accepts notes")
     @app.api_route("/ready", methods=["GET", "HEAD"], include_in_schema=False)
     async def ready() -> Response:
-        return tell(service, service.is_ready, "the service is ending")
+        return tell(service, service.why_not_ready)
 
     @app.get("/metrics", summary="Counters, for Prometheus")
     async def metrics() -> Response:
         return Response(service.metrics.show(), headers={"Content-Type": PROMETHEUS})
 
 
-def tell(service: Service, is_well: bool, why_not: str) -> Response:
+def tell(service: Service, why_not: str | None) -> Response:
     """Answer with 200, or with 503 and the reason."""
-    if is_well:
+    if why_not is None:
         return JSONResponse(service.stamp({"status": "ok"}))
     raise Refused(503, why_not, retry_after=1)
 
@@ -175,7 +176,7 @@ async def answer(service: Service, request: Request, given: NotesGiven, read: An
         or they were not annotated in time.
     """
     notes, limits = given.list_notes(), service.limits
-    if given.language is not None and given.language != service.lang:
+    if given.language is not None and language_code(given.language) != service.lang:
         raise Refused(422, f"language: the pipeline reads {service.lang} only")
     if len(notes) > limits.max_notes:
         raise Refused(413, f"want at most {limits.max_notes:,} notes in a request")
@@ -203,10 +204,11 @@ async def collect(
 ) -> list[Row | BioclinError]:
     """Wait for the answers to all notes of a request.
 
-    RAISES (Refused): They took too long, or the client has left. Notes that the pipeline has not
-        begun with are taken out of the queue.
+    RAISES (Refused): They took too long, or the client has left. The notes are taken out of the
+        queue, and work on a long one ends.
     """
     answers = asyncio.gather(*(asyncio.wrap_future(one) for one in waiting))
+    answers.add_done_callback(lambda done: done.cancelled() or done.exception())  # or it is logged
     leaving = asyncio.ensure_future(wait_until_left(request))
     try:
         both: set[asyncio.Future[Any]] = {answers, leaving}

@@ -6,10 +6,15 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 NAMES = ("text", "id", "language", "notes")
+ONE, MANY = '{"text": "..."}', '{"notes": [{"text": "..."}, {"text": "..."}]}'
+A_NOTE = 'want a note as an object, such as {"id": "n1", "text": "..."}'
 MESSAGES = {
     "missing": "is missing",
     "string_type": "want a string",
-    "list_type": "want a list of notes",
+    "list_type": f"want a list of notes, such as {MANY}",
+    "model_type": A_NOTE,
+    "model_attributes_type": A_NOTE,
+    "dict_type": A_NOTE,
     "extra_forbidden": f"has an unknown key; want some of {', '.join(NAMES)}",
 }
 EXAMPLE = (
@@ -72,7 +77,8 @@ class NotesGiven(Given):
     )
     language: str | None = Field(
         None,
-        description="Language of the notes, such as es; another than the pipeline's is refused",
+        description="Language of the notes, such as es or es-ES; another than the pipeline's is "
+        "refused",
     )
 
     @model_validator(mode="after")
@@ -114,7 +120,7 @@ def describe_mistake(errors: Sequence[Any]) -> str:
         reason = str(error["ctx"]["error"])
         return f"{place}: {reason}" if place else reason
     if kind in ("model_type", "model_attributes_type", "dict_type") and not place:
-        return "want a JSON object with text or notes"
+        return f"want a JSON object with text or notes: {ONE} or {MANY}"
     if not place and kind == "missing":
-        return "the body is empty; want a JSON object with text or notes"
+        return f"the body is empty; want a JSON object with text or notes: {ONE} or {MANY}"
     return f"{place or 'the request'}: {MESSAGES.get(kind, 'is not what is wanted')}"

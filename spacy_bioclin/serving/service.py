@@ -1,7 +1,7 @@
 """What the parts of the service share: pipeline, queue, counters, log and settings."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import Any
 
@@ -15,6 +15,7 @@ from .keys import Keys
 from .log import Log
 from .metrics import Metrics
 from .notes import Describer, describe_pipeline, describe_service, has_deid
+from .reading import warm_up
 from .settings import Limits
 
 
@@ -46,6 +47,8 @@ class Service:
     hosts (Sequence[str]): Names by which clients reach the service, beside IP addresses, localhost
         and the name of this machine.
     log (Log | None): Where events are written; None for stderr.
+    load (Callable | None): Loads the same pipeline in the processes of `limits.workers`, so it can
+        be pickled.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Service:
         keys: Keys | None = None,
         hosts: Sequence[str] = (),
         log: Log | None = None,
+        load: Callable[[], Language] | None = None,
     ) -> None:
         self.limits = (limits or Limits()).check()
         self.keys, self.log = keys or Keys(), log or Log()
@@ -69,24 +73,30 @@ class Service:
         self.lang = str(nlp.lang)
         self.has_deid = has_deid(nlp)
         self.about = describe_service(nlp, self.limits._asdict())
-        self.batcher = Batcher(nlp, self.limits)
+        self.batcher = Batcher(nlp, self.limits, load=load)
         self.metrics = Metrics(lambda: len(self.batcher), lambda: len(self.connections))
         self.batcher.on_batch = self.metrics.add_batch
 
     def start(self) -> None:
-        """Start the thread of the pipeline, and let it read a first note."""
+        """Let the pipeline read a first note, and start what reads the others."""
+        warm_up(self.batcher.nlp)
+        self.metrics.add_batch(1, 1)
         self.batcher.start()
-        for done in self.batcher.submit(["1"], lambda doc: {}):
-            done.result()
 
     def stop(self) -> None:
-        """Finish the notes that wait, and end the thread of the pipeline."""
+        """Finish the notes that wait, and end what reads them."""
         self.batcher.stop()
 
     @property
-    def is_ready(self) -> bool:
-        """Whether requests are accepted."""
-        return self.batcher.is_alive and not self.is_draining
+    def why_not_ready(self) -> str | None:
+        """Why no notes are accepted; None if they are."""
+        reasons = {
+            "the service is ending": self.is_draining,
+            "the pipeline has ended": not self.batcher.is_alive,
+            "the pipeline does not come back from a note": self.batcher.is_stuck,
+            "too many notes are waiting": self.batcher.is_full,
+        }
+        return next((why for why, is_so in reasons.items() if is_so), None)
 
     def stamp(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Add the pipeline and the version of the package to an answer."""

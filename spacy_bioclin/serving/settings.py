@@ -20,6 +20,7 @@ class Limits(NamedTuple):
     timeout (float): Seconds after which a request is given up, in the queue or in the pipeline.
     patience (float): Seconds in which the headers and then the body of a request must arrive.
     max_connections (int): Open connections; a new one closes the oldest that has sent nothing.
+    workers (int): Processes that have a pipeline, this one included.
     """
 
     max_bytes: int = 2_000_000
@@ -30,6 +31,7 @@ class Limits(NamedTuple):
     timeout: float = 120.0
     patience: float = 10.0
     max_connections: int = 20_000
+    workers: int = 1
 
     def check(self) -> "Limits":
         """Check that the limits belong together.

@@ -113,6 +113,7 @@ def test_language_is_guessed_and_checked(it: Running) -> None:
     spanish = "el paciente refiere que la fiebre es de ayer y no tiene tos por la noche " * 3
     english = "the patient says that he had a fever and there is no cough at all in the night " * 3
     assert it.post("/annotate", text=spanish, language="es").json()["language"] == "es"
+    assert it.post("/annotate", text=spanish, language="es-ES").status_code == 200
     assert it.post("/annotate", text=english).json()["language"] == "en"
     assert it.post("/annotate", text="tos").json()["language"] is None
     other = it.post("/annotate", text=english, language="en")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ...errors import BioclinError
+from ..language import shorten_language
 
 if TYPE_CHECKING:
     from ...catalog.tasks import Task
@@ -39,7 +40,9 @@ def main(
         str | None,
         typer.Option(help="Format of OUT; default: spacy if OUT ends in .spacy, else brat"),
     ] = None,
-    lang: Annotated[str, typer.Option(help="Language of the notes: es, en, fr")] = "",
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Language of the notes: es, en, fr")
+    ] = "",
     task: Annotated[
         str, typer.Option(help="Name of the task; one of the catalogue sets language and layers")
     ] = "",

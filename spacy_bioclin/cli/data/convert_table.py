@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...errors import BioclinError
+from ..language import shorten_language
 
 if TYPE_CHECKING:
     from ...corpora.texts import Columns, TableSummary
@@ -16,7 +17,9 @@ def main(
         Path, typer.Argument(metavar="IN", help="A .csv or .tsv file with a header, or .jsonl")
     ],
     out: Annotated[Path, typer.Argument(help="NAME.spacy for the Docs")],
-    lang: Annotated[str, typer.Option(help="Language of the texts: es, en, fr")],
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Language of the texts: es, en, fr")
+    ],
     text: Annotated[str, typer.Option(help="Column of the text, or of the first text of a pair")],
     second: Annotated[
         str | None, typer.Option(help="Column of the second text; makes pairs of texts")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import BioclinError
+from ..language import shorten_language
 from ..tables import AS_JSON, print_json, print_table
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ MARKS = {"ok": "", "note": "note: ", "differs": "differs: ", "unfit": "cannot be
 
 
 def list_encoders(
-    lang: Annotated[str, typer.Option(help="Show only encoders for this language")] = "",
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Show only encoders for this language")
+    ] = "",
     commercial: Annotated[
         bool, typer.Option("--commercial", help="Show only those that allow commercial use")
     ] = False,
@@ -46,7 +49,9 @@ list_encoders.__name__ = "list"
 
 
 def checkpoints(
-    lang: Annotated[str, typer.Option(help="Show only checkpoints for this language")] = "",
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Show only checkpoints for this language")
+    ] = "",
     as_json: AS_JSON = False,
 ) -> None:
     """List fine-tuned checkpoints that `bioclin fetch` downloads and `bioclin import-hf` reads."""

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ..language import shorten_language
+
 # Names of the files in a prepared folder, see `Output`.
 FILES = r"(train|dev|test)(\.spacy|\.report\.json)|\d{5}\.spacy"
 
@@ -18,7 +20,10 @@ def main(
         str, typer.Option(help="Fold of a cross-validation; default: the split of the task")
     ] = "",
     lang: Annotated[
-        str | None, typer.Option(help="Language of the notes, for a task that has several")
+        str | None,
+        typer.Option(
+            callback=shorten_language, help="Language of the notes, for a task that has several"
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT")] = False,
 ) -> None:

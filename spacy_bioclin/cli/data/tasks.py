@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...errors import BioclinError
+from ..language import shorten_language
 from ..tables import AS_JSON, print_json, print_table
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def main(
     kind: Annotated[
         str, typer.Option(help="Only tasks of this kind: entities, relations, pairs, texts")
     ] = "",
-    lang: Annotated[str, typer.Option(help="Only tasks in this language: es, en, fr")] = "",
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Only tasks in this language: es, en, fr")
+    ] = "",
     as_json: AS_JSON = False,
 ) -> None:
     """List the tasks of the catalogue; with NAME, show one: splits, licence, how to get it, and

@@ -5,11 +5,15 @@ from typing import Annotated
 
 import typer
 
+from ..language import shorten_language
+
 
 def main(
     corpus: Annotated[Path, typer.Argument(help="Gold Docs to train on (.spacy)")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Gold Docs and their copies")],
-    lang: Annotated[str, typer.Option(help="Language of the notes: es or en")],
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Language of the notes: es or en")
+    ],
     copies: Annotated[int, typer.Option(min=1, help="Copies of each note")] = 2,
     layer: Annotated[str, typer.Option(help="Layer of the PHI")] = "phi",
     scheme: Annotated[str, typer.Option(help="Label scheme: meddocan, i2b2 or hipaa")] = "meddocan",

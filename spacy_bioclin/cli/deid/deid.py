@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ...parallel import show_progress
+from ..language import shorten_language
 from .setup import Setup, choose_pipeline, describe_setup, read_policy
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def main(
         typer.Argument(metavar="IN", help=".txt, folder of them, .jsonl, .csv, .tsv, .parquet"),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The same form as IN")],
-    lang: Annotated[str, typer.Option(help="Language of the notes: es or en")],
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Language of the notes: es or en")
+    ],
     policy: Annotated[
         Path | None, typer.Option(help="YAML: what to do with which PHI; without it, mask all")
     ] = None,

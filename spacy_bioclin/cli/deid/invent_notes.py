@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..language import shorten_language
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 
 def main(
     output: Annotated[Path, typer.Option("--output", "-o", help="Gold Docs (.spacy)")],
-    lang: Annotated[str, typer.Option(help="Language of the notes: es or en")],
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Language of the notes: es or en")
+    ],
     layouts: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[LAYOUTS...]", help="Files or folders; default: the included ones"),

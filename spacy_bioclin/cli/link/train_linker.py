@@ -9,6 +9,7 @@ import srsly
 import typer
 
 from ...errors import BioclinError
+from ..language import LANG
 
 if TYPE_CHECKING:
     from ...linking.kb.concepts import Concept
@@ -24,7 +25,7 @@ def main(
     dev: Annotated[
         Path | None, typer.Option(help="Gold Docs to measure it on, before and after")
     ] = None,
-    lang: Annotated[str, typer.Option(help="Language of the notes")] = "es",
+    lang: Annotated[str, LANG] = "es",
     spans_key: Annotated[
         str | None, typer.Option(help="Key of doc.spans; without it, doc.ents")
     ] = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...errors import BioclinError
+from ..language import shorten_language
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -18,7 +19,9 @@ def main(
         Path, typer.Argument(metavar="PATH", help="Folder with config.json, weights, tokenizer")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipeline")],
-    lang: Annotated[str, typer.Option(help="Language of the notes: es, en or fr")] = "es",
+    lang: Annotated[
+        str, typer.Option(callback=shorten_language, help="Language of the notes: es, en or fr")
+    ] = "es",
     aggregation: Annotated[
         str, typer.Option(help="How pieces become entities: simple, first, average or max")
     ] = "simple",

@@ -1,5 +1,6 @@
 """`bioclin serve`: answer requests with the annotated note."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +50,9 @@ def main(
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds after which a request is given up")
     ] = 120.0,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes with a pipeline; one reads short notes only")
+    ] = 1,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use; -1 for the CPU")] = -1,
     precision: Annotated[
         str | None, typer.Option("--precision", help="auto, fp32, bf16, fp16 (GPU) or int8 (CPU)")
@@ -67,14 +71,15 @@ def main(
         batch_words=batch_words,
         wait=wait_ms / 1000,
         timeout=timeout,
+        workers=workers,
     ).check()
     known = read_keys(keys)
     from ...serving.server import bind, serve
     from ...serving.service import Service
 
     listening = bind(host, port)
-    nlp = load(pipeline, policy, key_file, gpu_id=gpu_id, precision=precision)
-    service = Service(nlp, limits=limits, keys=known, hosts=allowed_host or ())
+    again = partial(load, pipeline, policy, key_file, gpu_id=gpu_id, precision=precision)
+    service = Service(again(), limits=limits, keys=known, hosts=allowed_host or (), load=again)
     warn(service, keys, host)
     name = f"{service.pipeline['name']} {service.pipeline['version']}"
     serve(service, listening, lambda address: typer.echo(f"{name} at {address} (Ctrl-C ends it)"))

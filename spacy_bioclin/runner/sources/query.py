@@ -14,12 +14,14 @@ from ...corpora.files import BOM, read_text
 from ...errors import BioclinError, without_context
 from ...files import check_regular
 from ..columns import Columns, Row
-from ..records import UTF_8, Form, Record, Unreadable, find_fault
+from ..records import NUL_IN_VALUE, UTF_8, Form, Record, Unreadable, find_fault
 from .database import connect, describe_error, import_sqlalchemy, is_lost, make_engine, read_url
 
 PAGE_ROWS = 500
 WAITS = (1.0, 2.0, 5.0, 10.0, 20.0)  # seconds before a page is read again
 PLAIN = (str, int, float, bytes, list, dict)
+# How a query takes NUL characters out of a text.
+IN_QUERY = ", in the query: REPLACE(text, CHAR(0), ''), or CHR(0) in Oracle"
 # Literals, names in quotation marks, and comments, in which a semicolon ends nothing.
 _QUOTED = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\$(\w*)\$.*?\$\1\$|(?P<comment>--[^\n]*|/\*.*?\*/)",
@@ -166,6 +168,10 @@ class Query(Form):
         place = f"{self.key} {key}" if isinstance(key, int) else f"row {self.done:,}"
         row: Row = {name: _to_value(values[name]) for name in self.header}
         reason = find_fault(row, self.columns)
+        if reason == NUL_IN_VALUE:
+            reason += IN_QUERY
+        if isinstance(key, str) and not key.strip():  # its id would be the number of the row
+            reason = reason or f"no {self.key!r} (empty)"
         for name, value in row.items():
             if isinstance(value, str) and not is_utf_8(value):
                 reason = reason or f"{name!r} is not UTF-8"

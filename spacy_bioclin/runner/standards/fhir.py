@@ -25,6 +25,7 @@ from ...linking.references import BROAD, SEVERAL
 from .dosage import make_dosages, make_observed_value
 from .mapping import CodeSettings, Namespaces
 from .mentions import Counts, Mention, read_mentions
+from .relatives import find_relative
 from .results import make_observation, read_results
 
 Json = dict[str, Any]
@@ -237,7 +238,7 @@ def _make_resource(
         counts["left out, neither code nor words"] += 1
         return None
     if of_family:
-        return _make_family(code)
+        return _make_family(code, find_relative(mention.span))
     if kind == "Condition":
         status = _make_concept(f"{_TERMINOLOGY}/condition-ver-status", _verify(context, settings))
         return {"resourceType": kind, "verificationStatus": status, "code": code}
@@ -338,11 +339,11 @@ def _refuse_family(mention: Mention, kind: Kind, settings: FhirSettings) -> str:
     return next((name for name in ("negated", "uncertain") if name in context), "")
 
 
-def _make_family(code: Json) -> Json:
-    """Make the history of a relative: which one, the words of the note say, not the component."""
+def _make_family(code: Json, relative: str) -> Json:
+    """Make the history of a relative."""
     return {
         "resourceType": "FamilyMemberHistory",
         "status": "partial",
-        "relationship": _make_concept(f"{_TERMINOLOGY}/v3-RoleCode", "FAMMEMB"),
+        "relationship": _make_concept(f"{_TERMINOLOGY}/v3-RoleCode", relative),
         "condition": [{"code": code}],
     }

@@ -2,7 +2,8 @@
 
 import { makeConverter } from "./text.js";
 
-export const KINDS = ["negated", "uncertain", "historical", "family", "hypothetical"];
+export const KINDS = ["negated", "uncertain", "historical", "family", "hypothetical", "planned"];
+const OF_NO_TIME = ["age", "date"]; // measurements
 export const PHI = "phi";
 const N_HUES = 12;
 const hues = new Map();
@@ -92,6 +93,10 @@ export function nameGroup(entity) {
   return JSON.stringify([entity.layers[0], entity.label]);
 }
 
+// Who the patient is, how old, and a date are neither over nor denied, whatever is said around them.
 export function findKinds(entity) {
-  return KINDS.filter((kind) => entity[kind]);
+  const isFact =
+    entity.layers.includes(PHI) ||
+    (entity.layers.includes("measurements") && OF_NO_TIME.includes(entity.label));
+  return KINDS.filter((kind) => entity[kind] && (!isFact || kind === "family"));
 }

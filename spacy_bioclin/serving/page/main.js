@@ -4,7 +4,7 @@ import { request, useKey } from "./api.js";
 import { Card, describeEntity, describeReplacement } from "./card.js";
 import { EXAMPLES } from "./examples.js";
 import { Filters } from "./filters.js";
-import { KINDS, findHue, isShown, readAnswer } from "./found.js";
+import { KINDS, findHue, findKinds, isShown, readAnswer } from "./found.js";
 import { EntityList } from "./list.js";
 import { NoteView } from "./note.js";
 import { PairView, readSafe } from "./safe.js";
@@ -164,7 +164,7 @@ function showAnswer() {
   filters.show(found.entities);
   at("legend").replaceChildren(
     `${say("legend")} `,
-    ...KINDS.filter((kind) => found.entities.some((each) => each[kind])).map((kind) =>
+    ...KINDS.filter((kind) => found.entities.some((each) => findKinds(each).includes(kind))).map((kind) =>
       make("span", { class: `mention ${kind}` }, `${say(kind)} (${say(`${kind}_short`)})`),
     ),
   );

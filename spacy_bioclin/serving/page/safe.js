@@ -64,7 +64,7 @@ export class PairView {
         this.fill(cell, side, start, end, spans);
         return cell;
       });
-      fragment.append(make("div", { class: spans.length ? "row" : "row same" }, ...cells));
+      fragment.append(make("div", { class: "row" }, ...cells));
     }
     this.container.append(fragment);
     if (this.nextRow < this.rows.length) {

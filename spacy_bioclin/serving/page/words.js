@@ -1,5 +1,7 @@
 // The words of the page in English and Spanish.
 
+import { SPANISH } from "./labels.js";
+
 const WORDS = {
   en: {
     skip: "Skip to the note",
@@ -86,11 +88,13 @@ const WORDS = {
     historical: "historical",
     family: "of the family",
     hypothetical: "hypothetical",
+    planned: "planned",
     negated_short: "neg.",
     uncertain_short: "unc.",
     historical_short: "hist.",
     family_short: "fam.",
     hypothetical_short: "hyp.",
+    planned_short: "plan.",
   },
   es: {
     skip: "Saltar a la nota",
@@ -180,11 +184,13 @@ const WORDS = {
     historical: "antecedente",
     family: "familiar",
     hypothetical: "hipotético",
+    planned: "previsto",
     negated_short: "neg.",
     uncertain_short: "dud.",
     historical_short: "ant.",
     family_short: "fam.",
     hypothetical_short: "hip.",
+    planned_short: "prev.",
   },
 };
 
@@ -236,6 +242,9 @@ export function sayLayer(layer) {
   return current[`layer_${layer}`] ?? sayLabel(layer);
 }
 
+// A label or a section; in Spanish those that are known, whatever the case of their letters.
 export function sayLabel(label) {
-  return label.replaceAll("_", " ").toLowerCase();
+  const name = label.toLowerCase();
+  const known = language === "es" && Object.hasOwn(SPANISH, name);
+  return known ? SPANISH[name] : name.replaceAll("_", " ");
 }

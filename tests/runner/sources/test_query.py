@@ -6,14 +6,13 @@ from contextlib import closing
 
 import pytest
 
-from spacy_bioclin.corpora.files import NUL
 from spacy_bioclin.errors import BioclinError
 from spacy_bioclin.runner.columns import Columns
-from spacy_bioclin.runner.records import Record, Unreadable
+from spacy_bioclin.runner.records import NUL_IN_VALUE, Record, Unreadable
 from spacy_bioclin.runner.sources import query
 from spacy_bioclin.runner.sources.database import make_engine, read_url
 from spacy_bioclin.runner.sources.opening import open_notes
-from spacy_bioclin.runner.sources.query import Query, read_statement
+from spacy_bioclin.runner.sources.query import IN_QUERY, Query, read_statement
 from tests.runner.sources.databases import NOTES, make_sqlite
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
@@ -43,6 +42,17 @@ def test_rows_are_records_in_the_order_of_the_key(ask):
         for i, (id, text, ward) in enumerate(NOTES, start=1)
     ]
     assert form.done == 3
+
+
+def test_an_empty_key_and_a_nul_are_errors_of_their_rows(ask):
+    """An empty id would become the number of the row, which is the id of another note."""
+    rows = [("", "Tos.", None), ("1", "Fiebre.", None), ("2", "To\0s.", None), ("  ", "Asma", None)]
+    empty, blank, good, nul = ask(rows).read()
+    for bad in (empty, blank):
+        assert isinstance(bad, Unreadable) and "no 'note_id' (empty)" in str(bad.error)
+    assert isinstance(good, Record) and good.row["note_id"] == "1"
+    assert "NUL characters" in str(nul.error) and "REPLACE(text, CHAR(0), '')" in str(nul.error)
+    assert "--encoding" not in str(nul.error) and "UTF" not in str(nul.error)
 
 
 def test_no_row_is_lost_between_pages(ask):
@@ -105,7 +115,7 @@ def test_bad_rows_are_named(ask, tmp_path):
     assert [str(each.error) for each in found if isinstance(each, Unreadable)] == [
         f"{path}, note_id 1: no 'note_text' (null)",
         f"{path}, note_id 2: 'note_text' is not a string",
-        f"{path}, note_id 3: {NUL}",
+        f"{path}, note_id 3: {NUL_IN_VALUE}{IN_QUERY}",
         f"{path}, note_id 4: 'note_text' is not a string",
         f"{path}, note_id 7: 'note_text' is not UTF-8",
     ]

@@ -22,6 +22,16 @@ SAFE = (
 )
 
 
+AGE = "Varón de 68 años, exfumador."
+
+
+def make_entity(text: str, label: str, layer: str, **kinds: bool) -> dict[str, Any]:
+    """Make an entity of `AGE`, as the service answers it."""
+    start = AGE.index(text)
+    place = {"start": start, "end": start + len(text), "text": text}
+    return {**place, "label": label, "layer": layer, "probability": None, **kinds}
+
+
 def ask(url: str, path: str, text: str) -> object:
     """Ask the service without the page."""
     body = json.dumps({"text": text}).encode()
@@ -222,12 +232,47 @@ def test_the_page_speaks_spanish(browser: "Browser", page_url: str) -> None:
         assert page.get_attribute("html", "lang") == "es"
         annotate(page)
         assert text_of(page, "#tab-found").split() == ["Hallazgos", "8"]
-        assert list_marks(page)[2] == ["fiebre", "symptom neg."]
+        assert list_marks(page)[2] == ["fiebre", "síntoma neg."]
+        titles = page.locator("#note h3").all_text_contents()
+        assert titles == ["motivo de consulta", "antecedentes personales", "tratamiento"]
+        groups = page.locator("#labels summary").all_inner_texts()
+        assert groups[1:3] == ["Todas las menciones 2", "Medidas 1"]
         page.select_option("#language", "en")
         assert text_of(page, "#tab-found").split() == ["Findings", "8"]
         assert text_of(page, "#pipeline") == "es_tiny 1.2.3 · Spanish"
         host = page_url.split("/")[2]
         assert f"only to the service at {host}." in text_of(page, "#local")
+
+
+def test_a_telephone_has_the_safe_note_alone(browser: "Browser", page_url: str) -> None:
+    with opened(browser, page_url, viewport={"width": 390, "height": 800}) as page:
+        annotate(page)
+        page.click("#tab-safe")
+        lines = [line.rstrip() for line in page.inner_text("#safe-note").splitlines() if line]
+        assert lines == [line for line in SAFE.splitlines() if line]
+        page.focus("#safe-note [role=button]")
+        assert "Xabina" in page.inner_text("#card")
+
+
+def test_an_age_in_the_history_is_not_over(browser: "Browser", page_url: str) -> None:
+    answer = {
+        "entities": [
+            make_entity("68 años", "age", "measurements", historical=True),
+            make_entity("exfumador", "DISEASE", "ents", historical=True),
+        ],
+        "sections": [],
+        "relations": [],
+        "categories": None,
+    }
+    with opened(browser, page_url) as page:
+        body = json.dumps(answer)
+        page.route(
+            "**/annotate", partial(fulfil, {"content_type": "application/json", "body": body})
+        )
+        annotate(page, AGE)
+        assert list_marks(page) == [["68 años", "age"], ["exfumador", "disease hist."]]
+        style = "each => getComputedStyle(each).textDecorationLine"
+        assert page.eval_on_selector("#note .historical", style) == "none"
 
 
 def test_the_theme_is_chosen(page: "Page") -> None:
