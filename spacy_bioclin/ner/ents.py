@@ -18,6 +18,7 @@ PHI = "phi"
 PHI_FACTORIES = ("bioclin_phi_rules", "bioclin_deid")
 # Counts for a span without a probability, which a rule or a person wrote.
 CERTAIN = 1.0
+LONGEST = 50  # first tokens of a span that are compared with what overlaps it
 
 
 def choose_spans(
@@ -43,10 +44,11 @@ def choose_spans(
         is never chosen.
     """
     n_tokens = max((end for _, end in bounds), default=0)
-    # Of each token, the highest probability of the spans on it, and of the parts among them.
+    # Of each token, the highest probability of the spans on it, and of the parts among them: of
+    # the first tokens of a span, so that nested ones cost no more than others.
     highest, highest_part = [0.0] * n_tokens, [0.0] * n_tokens
     for (start, end), p, label in zip(bounds, probabilities, labels, strict=True):
-        for i in range(start, end):
+        for i in range(start, min(end, start + LONGEST)):
             highest[i] = max(highest[i], p)
             if label in parts:
                 highest_part[i] = max(highest_part[i], p)
@@ -54,7 +56,7 @@ def choose_spans(
     def rank(i: int) -> tuple[float, int, float, int, str]:
         start, end = bounds[i]
         near = highest if i in linked else [] if labels[i] in parts else highest_part
-        raised = max([probabilities[i], *near[start:end]])
+        raised = max([probabilities[i], *near[start : min(end, start + LONGEST)]])
         return -raised, start - end, -probabilities[i], start, labels[i]
 
     # A byte for each token: whatever overlaps, looking for a taken one costs next to nothing.

@@ -34,6 +34,7 @@ FILLS_AN_OUTPUT = {
     "linking.dense.embed",
     "linking.dense.graph.write_graph",
     "linking.kb.knowledge_base.write",
+    "linking.readers.releases.find.unpack",
     "packaging.build",
     "pretraining.architecture.write_encoder",
     "pretraining.trainer.save_encoder",
