@@ -59,8 +59,6 @@ CONFIG = ROOT / "configs" / "flagship" / "config.cfg"
 CARDS = ROOT / "assets" / "cards"
 MERGED, INVENTED, NOTES, KINDS = "merged", "invented", "notes", "kinds"
 ASSERTIONS = "assertions"  # the tagger of assertions, and its span group
-# Assertions that the tagger adds to those of rules, chosen on dev and benchmarks/context/kinds.py.
-TAGGED = {"family": "both", "hypothetical": "both"}
 NAME = "sm"  # of the package, after its language
 KINDS_WORDS = 128  # words of a batch of the few pieces by kind
 DEV_SHARE = 10  # one document of so many is dev
@@ -83,6 +81,7 @@ class Recipe(Settings):
     copies: int
     updates: int
     turns: dict[str, int]
+    tagged: dict[str, str]
 
 
 def read_recipe(lang: str) -> Recipe:
@@ -409,14 +408,14 @@ def assemble(
     for _, component in nlp.components:
         if model := getattr(component, "model", None):
             store_in_half(model)
+    recipe = read_recipe(nlp.lang)
     nlp.add_pipe("bioclin_sections", "sections", after="sentences")
     nlp.add_pipe("bioclin_phi_rules", "rules", after="phi")
-    nlp.add_pipe("bioclin_context", "context", after="ents", config={"tagged": TAGGED})
+    nlp.add_pipe("bioclin_context", "context", after="ents", config={"tagged": recipe.tagged})
     nlp.add_pipe("bioclin_measurements", "measurements", after="context")
     linker = {"kb": str(kb), "spans_key": COMMON_LAYER, **linker_settings(nlp.lang)}
     nlp.add_pipe("bioclin_linker", "linker", before="ents", config=linker)
     nlp.add_pipe("bioclin_deid", "deid", before="cleaner")
-    recipe = read_recipe(nlp.lang)
     phi = [name for name, heads in find_tasks(recipe)["dev"].items() if "phi" in heads]
     docs = [doc for name in phi for doc in read_docs(find_file(corpora, name, "dev"), nlp.vocab)]
     notes = hard_notes.read_notes(hard_notes.FOLDER / f"{nlp.lang}_dev.txt")

@@ -35,6 +35,7 @@ RECIPE = {
     "copies": 1,
     "updates": 1,
     "turns": {"invented": 2},
+    "tagged": {"family": "both"},
 }
 
 
