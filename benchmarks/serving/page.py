@@ -83,7 +83,7 @@ def serve(pipeline: str, n_threads: int) -> Iterator[str]:
         text=True,
     ) as process:
         assert process.stdout is not None
-        line = process.stdout.readline()  # "es_bioclin_sm 0.2.2 at http://127.0.0.1:8000 (Ctrl-C…"
+        line = process.stdout.readline()  # "es_bioclin_sm 0.3.0 at http://127.0.0.1:8000 (Ctrl-C…"
         try:
             yield f"{line.partition(' at ')[2].split()[0]}/"
         finally:

@@ -141,7 +141,7 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
 
     A span is in a scope if they share a token and the span does not begin before a cue that is in
     the span and on the left of its scope: "ausencia de fiebre" is negated as a whole, "anemia sin
-    criterios de transfusión" is not. A scope for some labels holds for spans without label too.
+    criterios de transfusión" is not.
     """
     index = _index_of(span.doc)
     if index is None:
@@ -155,7 +155,7 @@ def _covering(span: Span, kind: str) -> Iterable[_Scope]:
         at = bisect_left(scopes, (span.end,)) - 1
         while at >= 0 and reach[at] > span.start:
             scope = scopes[at]
-            of_label = not scope.labels or not span.label_ or span.label_ in scope.labels
+            of_label = not scope.labels or span.label_ in scope.labels
             inside = scope.end > span.start and not span.start < scope.cue_start < scope.start
             if inside and of_label:
                 found.append(scope)

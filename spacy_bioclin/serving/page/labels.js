@@ -82,7 +82,6 @@ export const SPANISH = {
   score: "escala",
   size: "tamaño",
   // layers
-  clinical: "todas las menciones",
   // protected health information: MEDDOCAN, i2b2 2014 and HIPAA
   calle: "calle",
   centro_salud: "centro de salud",

@@ -93,7 +93,7 @@ def test_a_long_note_is_shown_whole(page: "Page") -> None:
     note = (sentence * 10 + "\n") * 12
     annotate(page, note)
     n_sentences = note.count("Posible")
-    page.wait_for_selector(f"#note .mark >> nth={9 * n_sentences - 1}", state="attached")
+    page.wait_for_selector(f"#note .mark >> nth={6 * n_sentences - 1}", state="attached")
     assert "".join(page.locator("#note .text").all_text_contents()) == note
     assert page.locator("#note .block").count() > 2
     assert page.locator("#list [role=option]").count() == 200
