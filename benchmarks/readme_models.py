@@ -42,7 +42,7 @@ def write_examples() -> list[str]:
         "annotation, `-` an annotation that was not found as it is."
     )
     shown = [text for of_language in examples.values() for text in of_language.values()]
-    return [head, *(f"```text\n{text}\n```" for text in shown)]
+    return [head, *(f"```\n{text}\n```" for text in shown)]
 
 
 def make_card(name: str, entry: dict[str, Any] | None) -> str:
