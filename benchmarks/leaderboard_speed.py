@@ -56,7 +56,10 @@ def find_parts(nlp: Language) -> dict[str, list[str]]:
     parts: dict[str, list[str]] = {}
     for name, factory in nlp.pipe_factories.items():
         component: Any = nlp.get_pipe(name)
-        of_phi = getattr(component, "spans_key", getattr(component, "key", None)) == "phi"
+        key = getattr(component, "spans_key", getattr(component, "key", None))
+        of_phi = key == "phi"
+        if key == "assertions" and factory == "bioclin_ner":  # which `bioclin_context` reads
+            factory = "bioclin_context"
         for part, factories in PARTS.items():
             if of_phi and factory not in NOT_PHI_TAGGERS:
                 is_of = part == "phi"
