@@ -2,7 +2,7 @@
 
 import { makeConverter } from "./text.js";
 
-export const KINDS = ["negated", "uncertain", "historical", "family", "hypothetical", "planned"];
+export const KINDS = ["negated", "uncertain", "historical", "family", "hypothetical"];
 const OF_NO_TIME = ["age", "date"]; // measurements
 export const PHI = "phi";
 const N_HUES = 12;

@@ -88,13 +88,11 @@ const WORDS = {
     historical: "historical",
     family: "of the family",
     hypothetical: "hypothetical",
-    planned: "planned",
     negated_short: "neg.",
     uncertain_short: "unc.",
     historical_short: "hist.",
     family_short: "fam.",
     hypothetical_short: "hyp.",
-    planned_short: "plan.",
   },
   es: {
     skip: "Saltar a la nota",
@@ -184,13 +182,11 @@ const WORDS = {
     historical: "antecedente",
     family: "familiar",
     hypothetical: "hipotético",
-    planned: "previsto",
     negated_short: "neg.",
     uncertain_short: "dud.",
     historical_short: "ant.",
     family_short: "fam.",
     hypothetical_short: "hip.",
-    planned_short: "prev.",
   },
 };
 
